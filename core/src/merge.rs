@@ -1,0 +1,5 @@
+//! One module for each way in which several answers become one.
+
+pub mod fold;
+pub mod jolokia;
+pub mod version;

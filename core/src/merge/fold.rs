@@ -1,0 +1,1 @@
+//! Aggregate rows that share a key become one row.

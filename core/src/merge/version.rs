@@ -1,0 +1,1 @@
+//! The lowest version of several.

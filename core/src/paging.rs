@@ -1,0 +1,1 @@
+//! limit, offset and order_by: read, pushed down, applied to the merged set.

@@ -1,0 +1,2 @@
+//! The pdbmux binary.
+fn main() {}
