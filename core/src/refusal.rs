@@ -3,4 +3,21 @@
 /// Why a request is answered with `400`. Its text is the body of that answer: one sentence that
 /// names the culprit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {}
+pub enum Refusal {
+    /// The query is nested deeper than pdbmux follows.
+    #[error("the query is nested deeper than {limit} levels")]
+    QueryTooDeep {
+        /// The deepest nesting that is followed.
+        limit: usize,
+    },
+    /// A `%` that is not followed by two hexadecimal digits. PuppetDB would drop the parameter's
+    /// value and return everything (ruling 13, trap T61).
+    #[error("the parameter '{parameter}' holds a malformed percent-escape")]
+    MalformedEscape {
+        /// The parameter as it was written.
+        parameter: String,
+    },
+    /// A path with a dot segment, which could leave the routed surface (ruling 13).
+    #[error("the path holds a dot segment")]
+    DotSegment,
+}
