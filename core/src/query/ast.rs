@@ -70,23 +70,21 @@ impl Ast {
         self.extract.as_ref().map(|(extract, _)| extract)
     }
 
-    /// The query with other columns in its outermost `extract` and, where it has one, other items
-    /// in its `group_by`. The filter stays as it was written.
-    pub fn with_projection(&self, columns: &[Column], group_by: &[Column]) -> String {
+    /// The query with another projection in its outermost `extract`. The filter stays as it was
+    /// written.
+    pub fn with_extract(&self, extract: &Extract) -> String {
         let Some((_, place)) = &self.extract else {
             return self.text.clone();
         };
         let mut text = self.text.clone();
         // From the back, so that the earlier span stays right.
         if let Some(span) = &place.group_by {
-            let items = Column::list(group_by);
-            let separator = if group_by.is_empty() { "" } else { "," };
+            let items = Column::list(&extract.group_by);
+            let separator = if items.is_empty() { "" } else { "," };
             text.replace_range(span.clone(), &format!("[\"group_by\"{separator}{items}]"));
         }
-        text.replace_range(
-            place.columns.clone(),
-            &format!("[{}]", Column::list(columns)),
-        );
+        let columns = Column::list(&extract.columns);
+        text.replace_range(place.columns.clone(), &format!("[{columns}]"));
         text
     }
 

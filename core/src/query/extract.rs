@@ -74,17 +74,15 @@ impl Extract {
     /// fourth element that is not a `group_by`; seen on 7.12.1 and 8.4.1, trap T9) and where the
     /// columns are in no shape that it accepts, so that its own refusal reaches the client.
     pub(super) fn read(root: &[Node]) -> Option<(Self, Place)> {
-        let (head, columns_at, rest) = match root {
-            [head, columns, rest @ ..] => (head, columns, rest),
-            _ => return None,
+        let [head, columns_at, rest @ ..] = root else {
+            return None;
         };
         if head.text() != Some("extract") {
             return None;
         }
         let group_by = match rest {
-            [] => None,
             [last] | [_, last] if is_group_by(last) => Some(last),
-            [_] => None,
+            [] | [_] => None,
             _ => return None,
         };
         let columns = match columns_at.items() {
@@ -204,7 +202,7 @@ mod tests {
         let Query::Ast(ast) = Query::read(Some(text)).unwrap() else {
             panic!("an array")
         };
-        let columns = [
+        let columns = vec![
             plain("a"),
             Column::Function {
                 name: "sum".into(),
@@ -212,7 +210,10 @@ mod tests {
             },
         ];
         assert_eq!(
-            ast.with_projection(&columns, &[plain("a"), plain("b")]),
+            ast.with_extract(&Extract {
+                columns,
+                group_by: vec![plain("a"), plain("b")]
+            }),
             r#" ["extract", ["a",["function","sum","v\""]] , ["=", "v", 12345678901234567890123.10], ["group_by","a","b"]] "#
         );
     }
