@@ -2,19 +2,26 @@
 
 pub mod cli;
 pub mod config;
+mod http;
+pub mod upstream;
+mod work;
 
+use std::future::Future;
+
+use tokio::net::TcpListener;
+
+use crate::http::{App, Patience};
 use config::Config;
 
-/// Why serving ended.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {}
-
-/// Serves until `shutdown` is done.
+/// Serves `listener` until `shutdown`, then lets the answers under way end, for as long as the
+/// configuration allows.
+///
+/// The listener is served at once, whatever state the backends are in.
 pub async fn run(
-    _config: Config,
-    _listener: tokio::net::TcpListener,
+    config: Config,
+    listener: TcpListener,
     shutdown: impl Future<Output = ()> + Send + 'static,
-) -> Result<(), RunError> {
-    shutdown.await;
-    Ok(())
+) {
+    let patience = Patience::of(&config);
+    http::serve(App::new(&config), listener, patience, shutdown).await;
 }

@@ -61,5 +61,6 @@ fn init_log(config: &Config) {
 async fn run(config: Config) -> anyhow::Result<()> {
     let shutdown = cli::shutdown().context("cannot wait for signals")?;
     let listener = cli::bind(&config.listen).await?;
-    Ok(pdbmux::run(config, listener, shutdown).await?)
+    pdbmux::run(config, listener, shutdown).await;
+    Ok(())
 }
