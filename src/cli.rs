@@ -1,4 +1,4 @@
-//! The command line: what can be typed, and every command but `serve`, which the binary runs.
+//! The command line: what can be typed, and what each command does.
 
 mod flags;
 mod init;
@@ -10,7 +10,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::config::{self, ConfigError, Environment, Flags};
+use crate::config::{self, Config, ConfigError, Environment, Flags};
+use init::Present;
 
 pub use init::InitError;
 pub use serve::{BindError, bind, shutdown};
@@ -86,10 +87,12 @@ pub enum ShowFormat {
 
 /// The shells that completions are written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[allow(missing_docs, reason = "each is the name of a shell")]
 pub enum Shell {
+    /// GNU Bash
     Bash,
+    /// Z shell
     Zsh,
+    /// fish
     Fish,
 }
 
@@ -102,6 +105,9 @@ pub enum CliError {
     /// `config init` could not write.
     #[error(transparent)]
     Init(#[from] InitError),
+    /// Serving failed.
+    #[error("{0:#}")]
+    Serve(anyhow::Error),
     /// Standard output is gone.
     #[error("cannot print: {}", config::plain(.0))]
     Print(#[from] io::Error),
@@ -112,40 +118,44 @@ impl CliError {
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Config(_) => ExitCode::from(2),
-            Self::Init(_) | Self::Print(_) => ExitCode::FAILURE,
+            Self::Init(_) | Self::Serve(_) | Self::Print(_) => ExitCode::FAILURE,
         }
     }
 }
 
-impl Command {
-    /// Does what is asked and prints to `out`. Serving prints nothing and is not done here.
-    pub fn execute(
-        &self,
-        flags: &Flags,
+impl Cli {
+    /// Does what was typed and prints to `out`. `serve` is given the configuration to serve with
+    /// and the notes to log.
+    pub fn run(
+        self,
         env: &Environment,
         out: &mut dyn Write,
+        serve: impl FnOnce(Config, Vec<String>) -> anyhow::Result<()>,
     ) -> Result<(), CliError> {
-        let printed = match self {
-            Self::Serve => return Ok(()),
-            Self::Config(ConfigCommand::Init { force }) => {
-                let kept = if *force {
-                    init::Present::Replace
+        let printed = match self.command.unwrap_or_default() {
+            Command::Serve => {
+                let (config, notes) = config::load_to_serve(&self.flags, env)?;
+                return serve(config, notes).map_err(CliError::Serve);
+            }
+            Command::Config(ConfigCommand::Init { force }) => {
+                let present = if force {
+                    Present::Replace
                 } else {
-                    init::Present::Keep
+                    Present::Keep
                 };
-                let path = init::write(flags, env, kept)?;
+                let path = init::write(&self.flags, env, present)?;
                 writeln!(out, "wrote {}", path.display())
             }
-            Self::Config(ConfigCommand::Show { format }) => {
-                let loaded = config::load(flags, env)?;
+            Command::Config(ConfigCommand::Show { format }) => {
+                let loaded = config::load(&self.flags, env)?;
                 match format {
                     ShowFormat::Text => write!(out, "{loaded}"),
-                    ShowFormat::Json => out.write_all(loaded.to_json().as_bytes()),
+                    ShowFormat::Json => writeln!(out, "{:#}", loaded.to_json()),
                 }
             }
-            Self::Version => writeln!(out, "pdbmux {}", env!("CARGO_PKG_VERSION")),
-            Self::Completions { shell } => out.write_all(&pages::completions(*shell)),
-            Self::Man => pages::man(out),
+            Command::Version => writeln!(out, "pdbmux {}", env!("CARGO_PKG_VERSION")),
+            Command::Completions { shell } => out.write_all(&pages::completions(shell)),
+            Command::Man => pages::man(out),
         };
         match printed.and_then(|()| out.flush()) {
             // Whoever reads has read enough, as `head` does.

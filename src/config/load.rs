@@ -9,7 +9,7 @@ use super::error::ConfigError;
 use super::file::{self, FileChoice, SYSTEM_FILE};
 use super::key::{KEYS, Key};
 use super::layer::{Given, Origin, Partial};
-use super::{Config, value};
+use super::{Config, duration, value};
 
 /// More than this is never served from the cache (R206).
 const FACTS_TTL_CAP: Duration = Duration::from_secs(30);
@@ -75,7 +75,7 @@ pub fn load_from(flags: &Flags, env: &Environment, system: &Path) -> Result<Load
         loaded.lay(layer)?;
     }
     loaded.clamp();
-    loaded.note_shared_urls();
+    loaded.note_backends();
     Ok(loaded)
 }
 
@@ -148,15 +148,20 @@ impl Loaded {
         if let Some((typed, origin)) = self.given.get("facts_ttl") {
             self.clamped = Some(typed.clone());
             self.notes.push(format!(
-                "facts_ttl {} ({origin}) is over the cap: 30s is used",
-                value::shown(typed)
+                "facts_ttl {} ({origin}) is over the cap: {} is used",
+                value::shown(typed),
+                duration::format(&FACTS_TTL_CAP)
             ));
         }
     }
 
-    /// Says where two backends are one PuppetDB: nothing breaks, and every count comes out double.
-    fn note_shared_urls(&mut self) {
+    /// Says where there is no backend, which only serving needs, and where two are one PuppetDB:
+    /// nothing breaks then, and every count comes out double.
+    fn note_backends(&mut self) {
         let backends = &self.config.backends;
+        if backends.is_empty() {
+            self.notes.push(ConfigError::NoBackends.to_string());
+        }
         for (at, backend) in backends.iter().enumerate() {
             if let Some(first) = backends[..at].iter().find(|b| b.url == backend.url) {
                 self.notes.push(format!(
