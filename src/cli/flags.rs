@@ -8,6 +8,8 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 use crate::config::{Flags, KEYS, Key, wrap};
 
+const CONFIG: &str = "Config file to read, which must exist, or for config init to write";
+
 impl Args for Flags {
     fn augment_args(command: Command) -> Command {
         let config = Arg::new("config")
@@ -15,8 +17,8 @@ impl Args for Flags {
             .value_name("FILE")
             .value_parser(ValueParser::path_buf())
             .global(true)
-            .help("Config file to read, which must exist, or for config init to write")
-            .long_help("Config file to read, which must exist, or for config init to write (PDBMUX_CONFIG)");
+            .help(CONFIG)
+            .long_help(format!("{CONFIG} (PDBMUX_CONFIG)"));
         let keys = KEYS
             .iter()
             .filter_map(|key| key.flag.map(|flag| arg(key, flag)));
