@@ -8,9 +8,12 @@ use bigdecimal::{BigDecimal, RoundingMode, Signed, Zero};
 use super::rule::Rule;
 use crate::json::{Kind, kind, unquote};
 
-/// Texts and exponents beyond this are not computed with: a double needs 324 places, and
+/// Texts and exponents beyond this are not computed with: a double needs 341 places, and
 /// `1e3000000 + 1` would cost three million digits.
-const MAX_DIGITS: usize = 1024;
+const MAX_DIGITS: usize = 400;
+
+/// Digits of a printed decimal. `1e300 + 1e-300` would have 600, of which nobody needs the last.
+const DECIMAL_DIGITS: u64 = 100;
 
 /// What a mean that does not end is rounded to: as many digits as tell any two doubles apart.
 const MEAN_DIGITS: i64 = 17;
@@ -151,6 +154,10 @@ fn spelling(numbers: &[Number<'_>]) -> Spelling {
 /// Prints a number as JSON: plain between `1e-7` and `1e21`, as browsers do, and wherever that is
 /// no longer than with an exponent. Integers are always plain.
 fn print(value: &BigDecimal, spelling: Spelling) -> String {
+    let value = match spelling {
+        Spelling::Decimal if value.digits() > DECIMAL_DIGITS => value.with_prec(DECIMAL_DIGITS),
+        Spelling::Integer | Spelling::Decimal => value.clone(),
+    };
     let value = value.normalized();
     let plain = match spelling {
         Spelling::Integer if value.is_integer() => return value.to_plain_string(),
@@ -205,6 +212,7 @@ mod tests {
                 ),
                 (&["4.9E-324", "4.9E-324"], "9.8e-324"),
                 (&["5", "-3"], "2"),
+                (&["1e300", "1e-300"], "1e300"),
             ],
         );
     }
