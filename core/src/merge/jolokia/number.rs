@@ -18,7 +18,7 @@ const DECIMAL_DIGITS: u64 = 100;
 /// What a mean that does not end is rounded to: as many digits as tell any two doubles apart.
 const MEAN_DIGITS: i64 = 17;
 
-/// A number as a fraction, so that the mean of ratios stays exact until it is printed.
+/// A number as a fraction over a positive divisor, so that the mean of ratios stays exact until it is printed.
 struct Number<'b> {
     raw: &'b str,
     value: BigDecimal,
@@ -35,8 +35,8 @@ enum Spelling {
 
 /// Combines the JSON values `raws`, in configured order, under `rule`.
 ///
-/// If one of them is not a number, or beyond what is computed with, the first is taken (R255); so
-/// it is, with its bytes, whenever one value *is* the answer: the only known one, a minimum.
+/// If one of them is not a number, or beyond what is computed with, the first is taken (R255). A
+/// value that is itself the answer, such as a minimum or the only known one, keeps its bytes.
 pub(super) fn combine<'b>(rule: Rule, raws: &[&'b str]) -> Cow<'b, str> {
     let first = Cow::Borrowed(raws.first().copied().unwrap_or_default());
     let numbers: Option<Vec<_>> = raws.iter().map(|raw| Number::read(raw, rule)).collect();
