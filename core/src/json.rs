@@ -24,5 +24,5 @@ mod text;
 
 pub use error::{ScanError, ScanProblem};
 pub use records::{Elements, Members, Records, Span};
-pub(crate) use text::key_is;
+pub(crate) use text::spells;
 pub use text::{Kind, check_utf8, kind, quote, unquote};

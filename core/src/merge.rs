@@ -13,7 +13,7 @@ pub mod version;
 mod whole;
 
 use crate::answer::{Answer, Pieces, pretty};
-use crate::json::ScanError;
+use crate::json::{ScanError, check_utf8};
 use crate::plan::Ask;
 use crate::round::{BackendId, Part, Reply, Verdict, verdict};
 
@@ -207,7 +207,7 @@ pub(crate) fn read_round<'b, T>(
     for &Part { backend, reply } in round {
         let mut status = reply.map(|reply| reply.status);
         if let Some(reply) = reply.filter(Reply::is_success) {
-            match read(reply.body) {
+            match check_utf8(reply.body).and_then(|()| read(reply.body)) {
                 Ok(read) => {
                     good.push(Reading {
                         backend,

@@ -68,6 +68,18 @@ pub fn check_utf8(text: &[u8]) -> Result<(), ScanError> {
     Err(ScanError { at, problem })
 }
 
+/// Whether `raw` is a JSON string of just these characters, however they are escaped.
+pub(crate) fn spells(raw: &[u8], characters: &str) -> bool {
+    let inner = raw
+        .strip_prefix(b"\"")
+        .and_then(|rest| rest.strip_suffix(b"\""));
+    inner.is_some_and(|inner| {
+        inner == characters.as_bytes()
+            || (memchr::memchr(b'\\', inner).is_some()
+                && unquote(raw).is_some_and(|text| text == characters))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
