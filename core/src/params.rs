@@ -53,15 +53,21 @@ impl<'r> Params<'r> {
     }
 
     /// The pairs to forward: those that `changes` does not name as they came, then the changed
-    /// ones that have a value.
+    /// ones that have a value. A repeated parameter is not changed (ruling 13).
     pub(crate) fn forward(&self, changes: &[(&str, Option<String>)]) -> Vec<String> {
+        let repeated = |name: &str| {
+            self.pairs
+                .iter()
+                .filter(|p| p.name == name)
+                .nth(1)
+                .is_some()
+        };
+        let changes = || changes.iter().filter(|(name, _)| !repeated(name));
         let kept = self
             .pairs
             .iter()
-            .filter(|pair| !changes.iter().any(|(name, _)| *name == pair.name));
-        let set = changes
-            .iter()
-            .filter_map(|(name, value)| Some(encode(name, value.as_deref()?)));
+            .filter(|pair| !changes().any(|(name, _)| *name == pair.name));
+        let set = changes().filter_map(|(name, value)| Some(encode(name, value.as_deref()?)));
         kept.map(|pair| pair.raw.to_owned()).chain(set).collect()
     }
 }
@@ -137,10 +143,10 @@ mod tests {
 
     #[test]
     fn r005_what_is_not_changed_is_forwarded_as_it_came() {
-        let params = Params::read("query=%5b%5D+&limit=1&origin=a%20b&limit=2&").unwrap();
+        let params = Params::read("query=%5b%5D+&limit=1&origin=a%20b&x&").unwrap();
         assert_eq!(
             params.forward(&[]),
-            ["query=%5b%5D+", "limit=1", "origin=a%20b", "limit=2"]
+            ["query=%5b%5D+", "limit=1", "origin=a%20b", "x"]
         );
         let changes = [
             ("limit", Some("7".to_owned())),
@@ -149,14 +155,16 @@ mod tests {
         ];
         assert_eq!(
             params.forward(&changes),
-            ["origin=a%20b", "limit=7", "query=%5B%22%C3%A9%22%5D"]
+            ["origin=a%20b", "x", "limit=7", "query=%5B%22%C3%A9%22%5D"]
         );
     }
 
     #[test]
-    fn a_repeated_parameter_decides_nothing() {
-        let params = Params::read("limit=1&limit=2").unwrap();
+    fn ruling_13_a_repeated_parameter_decides_nothing_and_stays_as_it_came() {
+        let params = Params::read("limit=1&offset=3&lim%69t=2").unwrap();
         assert_eq!(params.get("limit"), None);
+        let changes = [("limit", Some("7".to_owned())), ("offset", None)];
+        assert_eq!(params.forward(&changes), ["limit=1", "lim%69t=2"]);
     }
 
     #[test]
