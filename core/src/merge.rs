@@ -34,7 +34,7 @@ pub enum Merge {
 impl Merge {
     /// Whether it wants the freshness map.
     pub fn needs_freshness(&self) -> bool {
-        matches!(self, Self::Records(records) if records.age == records::Age::FreshnessMap)
+        matches!(self, Self::Records(records) if records.needs_freshness())
     }
 
     /// Merges a round, which holds its parts in configured order. `limits` are those that were sent

@@ -8,7 +8,7 @@ mod records;
 use crate::Refusal;
 use crate::merge::Merge;
 use crate::merge::jolokia::ReadRequest;
-use crate::merge::records::{Age, RecordMerge, Total};
+use crate::merge::records::{Age, RecordMerge, TextOrder, Total};
 use crate::paging::RecordOrder;
 use crate::params::Params;
 use crate::provenance::{Mark, Provenance};
@@ -154,7 +154,7 @@ fn source_facts(
     query: &Query,
     settings: &Settings,
 ) -> Result<Plan, Refusal> {
-    let Paging { window, order_by } = Paging::of(params)?;
+    let Paging { window, order_by } = Paging::of(params)?.by_identity(route.row.identity);
     if query.projects() || query.is_text() || query.constrains_name() {
         return Ok(Plan::Ready("[]"));
     }
@@ -174,6 +174,7 @@ fn source_facts(
     let merge = RecordMerge {
         age: facts_age(settings),
         order: RecordOrder::new(&order_by, route.row.entity),
+        text_order: TextOrder::Bytes,
         window,
         strip: Vec::new(),
         provenance: Provenance {
@@ -207,19 +208,25 @@ fn by_certname(
     } else {
         Total::Unasked
     };
+    let mark = match settings.source {
+        Some(_) => mark,
+        None => Mark::Nothing,
+    };
+    // Facts that pdbmux adds have their places in its own order only.
+    let text_order = match mark {
+        Mark::Nothing | Mark::Key if settings.backends.len() == 1 => TextOrder::Backend,
+        _ => TextOrder::Bytes,
+    };
     let provenance = Provenance {
         name: settings.source.clone(),
-        mark: if settings.source.is_some() {
-            mark
-        } else {
-            Mark::Nothing
-        },
+        mark,
     };
     Plan::Fan(
         ask,
         Merge::Records(RecordMerge {
             age,
             order,
+            text_order,
             window,
             strip,
             provenance,

@@ -27,25 +27,56 @@ pub enum Mark {
     FactsOnly(Option<BackendId>),
 }
 
-/// The synthetic fact record of one node, keys as in PuppetDB's own (R049, R050).
-///
-/// `certname` and `environment` are JSON text, as the node's own facts spell them.
-pub(crate) fn fact_record(
-    record: &mut Vec<u8>,
-    certname: &[u8],
-    environment: Option<&[u8]>,
-    name: &str,
-    backend: &str,
-) {
-    record.extend_from_slice(b"{\"certname\":");
-    record.extend_from_slice(certname);
-    record.extend_from_slice(b",\"environment\":");
-    record.extend_from_slice(environment.unwrap_or(b"null"));
-    record.extend_from_slice(b",\"name\":");
-    record.extend_from_slice(quote(name).as_bytes());
-    record.extend_from_slice(b",\"value\":");
-    record.extend_from_slice(quote(backend).as_bytes());
-    record.push(b'}');
+/// The synthetic fact of the nodes that one backend wins, keys as in PuppetDB's own (R049, R050).
+#[derive(Debug)]
+pub(crate) struct SourceFact {
+    /// The configured name as JSON.
+    name: Vec<u8>,
+    /// The backend's name as JSON.
+    value: Vec<u8>,
+}
+
+impl SourceFact {
+    pub(crate) fn new(name: &str, backend: &str) -> Self {
+        Self {
+            name: quote(name).into_bytes(),
+            value: quote(backend).into_bytes(),
+        }
+    }
+
+    /// Appends the record of one node. `certname` and `environment` are JSON text, as the node's
+    /// own facts spell them.
+    pub(crate) fn add(&self, pieces: &mut Pieces, certname: &[u8], environment: &[u8]) {
+        for part in [
+            b"{\"certname\":",
+            certname,
+            b",\"environment\":",
+            environment,
+            b",\"name\":",
+            &self.name,
+            b",\"value\":",
+            &self.value,
+            b"}",
+        ] {
+            pieces.push_made(part);
+        }
+    }
+
+    /// The value of a member of that record.
+    pub(crate) fn member<'f>(
+        &'f self,
+        member: &str,
+        certname: &'f [u8],
+        environment: &'f [u8],
+    ) -> Option<&'f [u8]> {
+        match member {
+            "certname" => Some(certname),
+            "environment" => Some(environment),
+            "name" => Some(&self.name),
+            "value" => Some(&self.value),
+            _ => None,
+        }
+    }
 }
 
 /// The key that names a node record's winner (R033).

@@ -42,7 +42,7 @@ pub fn merge(plan: &AggregateMerge, round: &[Part<'_>]) -> Merged {
                         plan.order
                             .compare(|at| a.column(&members[at]), |at| b.column(&members[at]))
                     });
-                    let mut array = ArrayPieces::new(&[], Vec::new());
+                    let mut array = ArrayPieces::new(&[]);
                     for row in plan.window.cut(&rows) {
                         array.compose().push_made(row.bytes());
                     }

@@ -8,6 +8,7 @@ use hashbrown::HashTable;
 use jiff::Timestamp;
 
 use crate::json::{Kind, Records, ScanError, kind, quote, unquote};
+use crate::paging::{ColumnKind, compare_values};
 use crate::round::BackendId;
 
 /// A dense number for each certname seen, so that per-node state lives in plain vectors.
@@ -81,6 +82,7 @@ pub struct FreshnessMap {
     certnames: HashTable<Node>,
     hasher: foldhash::fast::RandomState,
     contributors: BTreeSet<BackendId>,
+    by_bytes: BTreeSet<BackendId>,
 }
 
 /// A certname in its canonical spelling, and its holders.
@@ -100,6 +102,9 @@ impl FreshnessMap {
             match read_nodes(body) {
                 Ok(nodes) => {
                     map.contributors.insert(backend);
+                    if nodes.is_sorted_by(|(a, _), (b, _)| in_order(a, b)) {
+                        map.by_bytes.insert(backend);
+                    }
                     for (certname, stamp) in nodes {
                         let number = names.number(certname) as usize;
                         stamps.resize(names.len(), Vec::new());
@@ -122,6 +127,12 @@ impl FreshnessMap {
     /// Whether the `/nodes` answer of `backend` is part of it.
     pub fn covers(&self, backend: BackendId) -> bool {
         self.contributors.contains(&backend)
+    }
+
+    /// Whether `backend`, asked to order all its nodes by certname, ordered them by bytes as pdbmux
+    /// does (ruling 8). Then it does so with any of them.
+    pub fn lists_by_bytes(&self, backend: BackendId) -> bool {
+        self.by_bytes.contains(&backend)
     }
 
     /// How many certnames it holds.
@@ -156,6 +167,10 @@ impl FreshnessMap {
             .find(hash, |(known, _)| **known == *name)
             .map_or(&[], |(_, stamps)| stamps)
     }
+}
+
+fn in_order(a: &[u8], b: &[u8]) -> bool {
+    compare_values(ColumnKind::Plain, a, b).is_le()
 }
 
 fn read_nodes(body: &[u8]) -> Result<Vec<(&[u8], Stamp)>, ScanError> {

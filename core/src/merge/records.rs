@@ -11,7 +11,7 @@ use crate::json::Members;
 use crate::merge::owners::{Certnames, Stamp};
 use crate::merge::{Context, Merged, Outcome, Reading, add_totals, read_round};
 use crate::paging::{RecordOrder, Window};
-use crate::provenance::{Mark, NodeKey, Provenance, fact_record};
+use crate::provenance::{Mark, NodeKey, Provenance, SourceFact};
 use crate::round::{Part, Verdict};
 
 use scan::{Entry, Layout, Scanned};
@@ -23,6 +23,8 @@ pub struct RecordMerge {
     pub age: Age,
     /// The order of the merged set; empty for the order in which the backends sent it.
     pub order: RecordOrder,
+    /// Whose idea of that order holds.
+    pub text_order: TextOrder,
     /// The part of the merged set that is served.
     pub window: Window,
     /// Columns that were asked for beside the client's own, taken out again.
@@ -31,6 +33,30 @@ pub struct RecordMerge {
     pub provenance: Provenance,
     /// What `X-Records` says.
     pub total: Total,
+}
+
+impl RecordMerge {
+    /// Whether the merged set is ordered by node first of all.
+    pub(crate) fn is_led_by_certname(&self) -> bool {
+        self.order
+            .members()
+            .first()
+            .is_some_and(|lead| lead == "certname")
+    }
+
+    /// Whether the freshness map is of use: for the owners, or to know whether a backend's cut can
+    /// be relied on.
+    pub fn needs_freshness(&self) -> bool {
+        match self.age {
+            Age::FreshnessMap => true,
+            Age::OwnReport => {
+                self.text_order == TextOrder::Bytes
+                    && self.window.upstream_limit().is_some()
+                    && self.is_led_by_certname()
+            }
+            Age::Unknown => false,
+        }
+    }
 }
 
 /// Where the age of a node's data is read from.
@@ -43,6 +69,15 @@ pub enum Age {
     FreshnessMap,
     /// From nowhere: the first configured backend that returned a node wins (R045).
     Unknown,
+}
+
+/// By what text is compared where records are ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextOrder {
+    /// By whatever the only backend's database compares it by: what it sends is in order.
+    Backend,
+    /// By bytes (ruling 8). A backend's own cut counts only where that is known to be the same.
+    Bytes,
 }
 
 /// What `X-Records` says.
@@ -70,16 +105,14 @@ pub fn merge(
         Verdict::Replay(at) => Outcome::Replay(at),
         Verdict::Nothing => Outcome::Nothing,
         Verdict::Merge => {
-            let set = MergedSet::new(plan, &layout, &readings.good, &names, context);
-            let limit_of = |reading: &Reading<'_, _>| {
-                let at = round
-                    .iter()
-                    .position(|part| part.backend == reading.backend);
-                at.and_then(|at| limits[at])
+            let set = MergedSet::new(plan, &readings.good, &names, context);
+            let limit_of = |backend| {
+                let mut asked = round.iter().zip(limits);
+                asked.find_map(|(part, limit)| limit.filter(|_| part.backend == backend))
             };
-            let again = window::undecided(plan, &set, limit_of);
+            let again = window::undecided(&set, limit_of, context.freshness);
             if again.is_empty() {
-                Outcome::Answer(set.render())
+                Outcome::Answer(set.render(context))
             } else {
                 Outcome::AskAgain(again)
             }
@@ -95,93 +128,75 @@ pub fn merge(
 struct MergedSet<'p, 'b> {
     plan: &'p RecordMerge,
     readings: &'p [Reading<'b, Scanned>],
-    /// The synthetic facts, which are read like one more reply.
-    made: Vec<u8>,
-    made_entries: Scanned,
+    names: &'p Certnames<'b>,
+    /// The synthetic fact of each reading, where the plan wants it.
+    facts: Vec<SourceFact>,
     kept: Vec<Kept>,
-    backends: &'p [String],
 }
 
-/// One kept entry: of the reading at `reading`, or a synthetic one.
+/// What is kept of an entry of the reading at `reading`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kept {
-    Read { reading: u16, entry: usize },
-    Made { entry: usize },
+    /// Its records.
+    Records { reading: u16, entry: usize },
+    /// The synthetic fact of its node.
+    Fact { reading: u16, entry: usize },
 }
 
 impl<'p, 'b> MergedSet<'p, 'b> {
     fn new(
         plan: &'p RecordMerge,
-        layout: &Layout<'_>,
         readings: &'p [Reading<'b, Scanned>],
-        names: &Certnames<'b>,
+        names: &'p Certnames<'b>,
         context: Context<'p>,
     ) -> Self {
         let winners = winners(plan, readings, names, context);
-        let facts_of = match plan.provenance.mark {
-            Mark::Fact | Mark::FactsOnly(None) => Some(None),
-            Mark::FactsOnly(backend) => Some(backend),
-            Mark::Nothing | Mark::Key => None,
+        let facts = match (plan.provenance.mark, plan.provenance.name.as_deref()) {
+            (Mark::Fact | Mark::FactsOnly(_), Some(name)) => readings
+                .iter()
+                .map(|reading| SourceFact::new(name, &context.backends[reading.backend.index()]))
+                .collect(),
+            (Mark::Fact | Mark::FactsOnly(_), None) | (Mark::Nothing | Mark::Key, _) => Vec::new(),
         };
-        let mut made = Vec::new();
-        let mut marked = vec![facts_of.is_none(); names.len()];
-        let mut marks = 0;
+        let keeps_records = !matches!(plan.provenance.mark, Mark::FactsOnly(_));
+        let mut marked = vec![facts.is_empty(); names.len()];
         let mut kept = Vec::new();
-        for (reading, at) in readings.iter().zip(0u16..) {
-            for (index, entry) in reading.read.entries.iter().enumerate() {
-                let Some(certname) = entry.certname else {
-                    kept.push(Kept::Read {
-                        reading: at,
-                        entry: index,
-                    });
-                    continue;
-                };
-                if winners[certname as usize] != at {
+        for (from, reading) in readings.iter().zip(0u16..) {
+            let is_asked_for = match plan.provenance.mark {
+                Mark::FactsOnly(Some(only)) => only == from.backend,
+                _ => true,
+            };
+            for (found, entry) in from.read.entries.iter().zip(0..) {
+                let wins = found
+                    .certname
+                    .is_none_or(|certname| winners[certname as usize] == reading);
+                if !wins {
                     continue;
                 }
-                if !matches!(plan.provenance.mark, Mark::FactsOnly(_)) {
-                    kept.push(Kept::Read {
-                        reading: at,
-                        entry: index,
-                    });
+                if keeps_records {
+                    kept.push(Kept::Records { reading, entry });
                 }
-                let seen = std::mem::replace(&mut marked[certname as usize], true);
-                if seen
-                    || facts_of
-                        .flatten()
-                        .is_some_and(|only| only != reading.backend)
+                if let Some(certname) = found.certname
+                    && !std::mem::replace(&mut marked[certname as usize], true)
+                    && is_asked_for
                 {
-                    continue;
+                    kept.push(Kept::Fact { reading, entry });
                 }
-                let environment = reading.read.mark(entry).map(|span| &reading.body[span]);
-                let backend = &context.backends[reading.backend.index()];
-                made.push(if marks == 0 { b'[' } else { b',' });
-                let name = plan.provenance.name.as_deref().unwrap_or_default();
-                fact_record(&mut made, names.name(certname), environment, name, backend);
-                kept.push(Kept::Made { entry: marks });
-                marks += 1;
             }
         }
-        if marks > 0 {
-            made.push(b']');
-        }
-        // The text was written above: were it unreadable, no synthetic record would be served.
-        let made_entries = layout.scan_made(&made).unwrap_or_default();
-        let backends = context.backends;
         let mut set = Self {
             plan,
             readings,
-            made,
-            made_entries,
+            names,
+            facts,
             kept,
-            backends,
         };
         set.sort();
         set
     }
 
     fn sort(&mut self) {
-        if self.plan.order.members().is_empty() {
+        if self.plan.order.members().is_empty() || self.plan.text_order == TextOrder::Backend {
             return;
         }
         let mut kept = std::mem::take(&mut self.kept);
@@ -193,55 +208,59 @@ impl<'p, 'b> MergedSet<'p, 'b> {
         self.kept = kept;
     }
 
-    fn entry(&self, kept: Kept) -> (&Scanned, &Entry, &[u8], Source) {
+    fn entry(&self, reading: u16, entry: usize) -> (&Reading<'b, Scanned>, &Entry) {
+        let reading = &self.readings[usize::from(reading)];
+        (reading, &reading.read.entries[entry])
+    }
+
+    /// What the synthetic fact of an entry's node takes from its records: certname, environment.
+    fn fact_parts(&self, reading: u16, entry: usize) -> (&[u8], &[u8]) {
+        let (reading, entry) = self.entry(reading, entry);
+        let certname = entry.certname.map(|number| self.names.name(number));
+        let environment = reading.read.mark(entry).map(|span| &reading.body[span]);
+        (certname.unwrap_or(b"null"), environment.unwrap_or(b"null"))
+    }
+
+    /// The raw value of the `at`th order member of what is kept.
+    fn key(&self, kept: Kept, at: usize) -> Option<&[u8]> {
         match kept {
-            Kept::Read { reading, entry } => {
-                let read = &self.readings[usize::from(reading)];
-                (
-                    &read.read,
-                    &read.read.entries[entry],
-                    read.body,
-                    Source::Reply(reading),
-                )
+            Kept::Records { reading, entry } => {
+                let (reading, entry) = self.entry(reading, entry);
+                let span = reading.read.order_key(entry, at)?;
+                Some(&reading.body[span])
             }
-            Kept::Made { entry } => (
-                &self.made_entries,
-                &self.made_entries.entries[entry],
-                &self.made,
-                Source::Made,
-            ),
+            Kept::Fact { reading, entry } => {
+                let (certname, environment) = self.fact_parts(reading, entry);
+                let member = &self.plan.order.members()[at];
+                self.facts[usize::from(reading)].member(member, certname, environment)
+            }
         }
     }
 
-    /// The raw value of the `at`th order field of a kept record.
-    fn key(&self, kept: Kept, at: usize) -> Option<&[u8]> {
-        let (scanned, entry, body, _) = self.entry(kept);
-        scanned.order_key(entry, at).map(|span| &body[span])
-    }
-
-    fn render(self) -> Answer {
+    fn render(&self, context: Context<'_>) -> Answer {
         let bodies: Vec<&[u8]> = self.readings.iter().map(|reading| reading.body).collect();
-        let keys = self.node_keys();
-        let mut array = ArrayPieces::new(&bodies, self.made.clone());
+        let keys = self.node_keys(context);
+        let mut array = ArrayPieces::new(&bodies);
         for kept in self.plan.window.cut(&self.kept) {
-            let (scanned, entry, body, source) = self.entry(*kept);
-            let key = match *kept {
-                Kept::Read { reading, .. } => keys.get(usize::from(reading)),
-                Kept::Made { .. } => None,
-            };
-            if !self.plan.strip.is_empty() {
-                let text = strip(&body[entry.span.clone()], &self.plan.strip);
-                array.compose().push_made(&text);
-            } else if let Some(key) = key {
-                key.add(
-                    array.compose(),
-                    source,
-                    &entry.span,
-                    scanned.mark(entry),
-                    body,
-                );
-            } else {
-                array.element(source, entry.span.clone());
+            match *kept {
+                Kept::Fact { reading, entry } => {
+                    let (certname, environment) = self.fact_parts(reading, entry);
+                    let fact = &self.facts[usize::from(reading)];
+                    fact.add(array.compose(), certname, environment);
+                }
+                Kept::Records { reading: at, entry } => {
+                    let (reading, entry) = self.entry(at, entry);
+                    if let Some(key) = keys.get(usize::from(at)) {
+                        let present = reading.read.mark(entry);
+                        let source = Source::Reply(at);
+                        key.add(array.compose(), source, &entry.span, present, reading.body);
+                    } else if self.plan.strip.is_empty() {
+                        array.element(at, entry.span.clone());
+                    } else {
+                        let text = strip(&reading.body[entry.span.clone()], &self.plan.strip);
+                        array.compose().push_made(&text);
+                    }
+                }
             }
         }
         let total = match self.plan.total {
@@ -263,7 +282,7 @@ impl<'p, 'b> MergedSet<'p, 'b> {
     }
 
     /// The key that each reading's node records are given, if they are given one.
-    fn node_keys(&self) -> Vec<NodeKey> {
+    fn node_keys(&self, context: Context<'_>) -> Vec<NodeKey> {
         let Provenance {
             mark: Mark::Key,
             name: Some(name),
@@ -271,7 +290,7 @@ impl<'p, 'b> MergedSet<'p, 'b> {
         else {
             return Vec::new();
         };
-        let backend = |reading: &Reading<'_, _>| &self.backends[reading.backend.index()];
+        let backend = |reading: &Reading<'_, _>| &context.backends[reading.backend.index()];
         self.readings
             .iter()
             .map(|reading| NodeKey::new(name, backend(reading)))

@@ -74,9 +74,11 @@ impl<'p> Layout<'p> {
             Age::OwnReport => Some(place("report_timestamp")),
             Age::FreshnessMap | Age::Unknown => None,
         };
+        // A name that only pdbmux asked for decides nothing that the client sees (R069).
+        let sees_name = plan.strip.iter().all(|column| column != "name");
         let dropped_name = match plan.age {
-            Age::FreshnessMap | Age::Unknown => name.map(|name| (place("name"), name)),
-            Age::OwnReport => None,
+            Age::FreshnessMap | Age::Unknown if sees_name => name.map(|name| (place("name"), name)),
+            Age::FreshnessMap | Age::Unknown | Age::OwnReport => None,
         };
         let mark = match (plan.provenance.mark, name) {
             (Mark::Fact | Mark::FactsOnly(_), _) => Some(place("environment")),
@@ -155,21 +157,6 @@ impl<'p> Layout<'p> {
             scanned.last = self.order.iter().map(|at| fields[*at].clone()).collect();
         }
         Ok(scanned)
-    }
-
-    /// Reads the synthetic records: each is its own entry, none is dropped.
-    pub(super) fn scan_made(&self, made: &[u8]) -> Result<Scanned, ScanError> {
-        if made.is_empty() {
-            return Ok(Scanned::default());
-        }
-        let all = Layout {
-            keys: self.keys.clone(),
-            order: self.order.clone(),
-            dropped_name: None,
-            grouped: false,
-            ..*self
-        };
-        all.scan(made, &mut Certnames::default())
     }
 }
 
