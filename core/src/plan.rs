@@ -4,6 +4,8 @@
 
 mod ask;
 mod records;
+#[cfg(test)]
+mod tests;
 
 use crate::Refusal;
 use crate::merge::Merge;

@@ -123,3 +123,69 @@ impl NodeKey {
         pieces.push_made(&self.member);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `record` with the key of the backend `pdb"b`, `present` being the value to replace.
+    fn keyed(record: &str, present: Option<&str>) -> String {
+        let body = format!("[ {record} ]");
+        let present = present.map(|value| {
+            let start = body.find(value).unwrap();
+            start..start + value.len()
+        });
+        let mut pieces = Pieces::default();
+        let span = 2..body.len() - 2;
+        let key = NodeKey::new("src", "pdb\"b");
+        key.add(
+            &mut pieces,
+            Source::Reply(0),
+            &span,
+            present,
+            body.as_bytes(),
+        );
+        String::from_utf8(pieces.assemble(&[body.as_bytes()])).unwrap()
+    }
+
+    #[test]
+    fn r033_r034_a_node_record_gains_one_key_and_keeps_its_bytes() {
+        for (record, present, expected) in [
+            (r#"{"a": 1.0 }"#, None, r#"{"a": 1.0 ,"src":"pdb\"b"}"#),
+            ("{}", None, r#"{"src":"pdb\"b"}"#),
+            ("{ \n }", None, "{ \n \"src\":\"pdb\\\"b\"}"),
+            // One that a pdbmux behind this one put there.
+            (
+                r#"{"src" : "other","a":1}"#,
+                Some(r#""other""#),
+                r#"{"src" : "pdb\"b","a":1}"#,
+            ),
+        ] {
+            assert_eq!(keyed(record, present), expected);
+        }
+    }
+
+    #[test]
+    fn r049_r050_a_source_fact_has_the_four_keys_of_a_fact() {
+        let fact = SourceFact::new("s\"rc", "pdb-b");
+        for (environment, shown) in [("\"l\\/b\"", "\"l\\/b\""), ("null", "null")] {
+            let mut pieces = Pieces::default();
+            fact.add(&mut pieces, b"\"a\"", environment.as_bytes());
+            let text = format!(
+                r#"{{"certname":"a","environment":{shown},"name":"s\"rc","value":"pdb-b"}}"#
+            );
+            assert_eq!(pieces.assemble(&[]), text.as_bytes());
+            assert_eq!(pieces.list.len(), 1);
+            for (member, expected) in [
+                ("certname", Some("\"a\"")),
+                ("environment", Some(shown)),
+                ("name", Some(r#""s\"rc""#)),
+                ("value", Some("\"pdb-b\"")),
+                ("other", None),
+            ] {
+                let value = fact.member(member, b"\"a\"", environment.as_bytes());
+                assert_eq!(value, expected.map(str::as_bytes), "{member}");
+            }
+        }
+    }
+}

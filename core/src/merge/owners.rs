@@ -255,6 +255,39 @@ mod tests {
     }
 
     #[test]
+    fn t12_a_backend_lists_by_bytes_only_if_its_whole_list_does() {
+        for (certnames, expected) in [
+            (&[][..], true),
+            (&["a"], true),
+            (&["A", "Z", "a", "é"], true),
+            (&["a-1", "a1"], true),
+            // As a language orders them.
+            (&["a1", "a-1"], false),
+            (&["a", "B", "c"], false),
+            (&["é", "z"], false),
+            // Compared by their characters, not by how they are escaped.
+            (&["a\\/b", "a0b"], true),
+            (&["a0b", "a\\/b"], false),
+        ] {
+            let nodes: Vec<_> = certnames.iter().map(|name| node(name, "")).collect();
+            let body = format!("[{}]", nodes.join(","));
+            let (map, _) = FreshnessMap::build(&[(A, b"[]"), (B, body.as_bytes())]);
+            assert_eq!(map.lists_by_bytes(B), expected, "{certnames:?}");
+        }
+        let (map, _) = FreshnessMap::build(&[(B, b"[{]")]);
+        assert!(!map.lists_by_bytes(A) && !map.lists_by_bytes(B));
+    }
+
+    #[test]
+    fn certnames_have_dense_numbers() {
+        let mut names = Certnames::default();
+        let raw: [&[u8]; 5] = [b"\"a\"", b"\"b\"", br#""\u0061""#, b"7", b"\"b\""];
+        assert_eq!(raw.map(|raw| names.number(raw)), [0, 1, 0, 2, 1]);
+        assert_eq!(names.len(), 3);
+        assert_eq!(names.name(1), b"\"b\"");
+    }
+
+    #[test]
     fn spellings_of_one_certname_are_one_node() {
         let (a, b) = (r#"[{"certname":"a\/b\u0041"}]"#, r#"[{"certname":"a/bA"}]"#);
         let (map, _) = FreshnessMap::build(&[(A, a.as_bytes()), (B, b.as_bytes())]);

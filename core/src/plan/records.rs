@@ -77,11 +77,9 @@ impl Selection {
         needed: &[&str],
     ) -> Result<Self, Refusal> {
         let paging = Paging::of(params)?.by_identity(route.row.identity);
-        let mut changes = Vec::new();
+        let mut changes = vec![("limit", None), ("offset", None)];
         if paging.is_windowed() {
             changes.push(("order_by", Some(paging.order_by.to_json())));
-            changes.push(("limit", None));
-            changes.push(("offset", None));
         }
         let Paging { window, order_by } = paging;
         let mut strip = Vec::new();
