@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use divan::counter::BytesCount;
 use divan::{AllocProfiler, Bencher, black_box};
+use pdbmux_core::json::Records;
 use pdbmux_core::merge::owners::FreshnessMap;
 use pdbmux_core::merge::{Context, Outcome};
 use pdbmux_core::params::Params;
@@ -135,6 +136,25 @@ fn memchr(bencher: Bencher<'_, '_>) {
             .iter()
             .map(|body| memchr::memchr(0, black_box(body.as_bytes())));
         passes.flatten().count()
+    });
+}
+
+/// The least that a merge does: finding the records and their members.
+#[divan::bench(sample_count = 10, sample_size = 1)]
+fn scan(bencher: Bencher<'_, '_>) {
+    let bodies = &ESTATE.facts;
+    let bytes: usize = bodies.iter().map(String::len).sum();
+    bencher.counter(BytesCount::new(bytes)).bench(|| {
+        let mut count = 0;
+        for body in bodies {
+            let keys = ["certname", "name", "environment"];
+            let mut records = Records::new(black_box(body.as_bytes()), &keys);
+            let mut fields = [None, None, None];
+            while records.next(&mut fields).unwrap().is_some() {
+                count += 1;
+            }
+        }
+        count
     });
 }
 

@@ -15,7 +15,8 @@ use crate::round::BackendId;
 #[derive(Debug, Default)]
 pub(crate) struct Certnames<'b> {
     names: Vec<Cow<'b, [u8]>>,
-    numbers: HashTable<u32>,
+    /// Numbers with the hashes of their names: to grow must not visit every name again.
+    numbers: HashTable<(u64, u32)>,
     hasher: foldhash::fast::RandomState,
 }
 
@@ -24,22 +25,15 @@ impl<'b> Certnames<'b> {
     pub(crate) fn number(&mut self, raw: &'b [u8]) -> u32 {
         let name = canonical(raw);
         let hash = self.hasher.hash_one(&name);
-        let Self {
-            names,
-            numbers,
-            hasher,
-        } = self;
-        let entry = numbers.entry(
-            hash,
-            |&number| names[number as usize] == name,
-            |&number| hasher.hash_one(&names[number as usize]),
-        );
-        match entry {
-            hashbrown::hash_table::Entry::Occupied(found) => *found.get(),
+        let Self { names, numbers, .. } = self;
+        let is_known =
+            |&(known, number): &(u64, u32)| known == hash && names[number as usize] == name;
+        match numbers.entry(hash, is_known, |(hash, _)| *hash) {
+            hashbrown::hash_table::Entry::Occupied(found) => found.get().1,
             hashbrown::hash_table::Entry::Vacant(free) => {
                 // One answer cannot hold 2^32 certnames: it is bounded by its size in bytes.
                 let number = u32::try_from(names.len()).unwrap_or(u32::MAX);
-                free.insert(number);
+                free.insert((hash, number));
                 names.push(name);
                 number
             }

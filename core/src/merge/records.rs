@@ -215,8 +215,8 @@ impl<'p, 'b> MergedSet<'p, 'b> {
 
     /// What the synthetic fact of an entry's node takes from its records: certname, environment.
     fn fact_parts(&self, reading: u16, entry: usize) -> (&[u8], &[u8]) {
-        let (reading, entry) = self.entry(reading, entry);
-        let certname = entry.certname.map(|number| self.names.name(number));
+        let (reading, found) = self.entry(reading, entry);
+        let certname = found.certname.map(|number| self.names.name(number));
         let environment = reading.read.mark(entry).map(|span| &reading.body[span]);
         (certname.unwrap_or(b"null"), environment.unwrap_or(b"null"))
     }
@@ -225,7 +225,7 @@ impl<'p, 'b> MergedSet<'p, 'b> {
     fn key(&self, kept: Kept, at: usize) -> Option<&[u8]> {
         match kept {
             Kept::Records { reading, entry } => {
-                let (reading, entry) = self.entry(reading, entry);
+                let reading = &self.readings[usize::from(reading)];
                 let span = reading.read.order_key(entry, at)?;
                 Some(&reading.body[span])
             }
@@ -249,15 +249,15 @@ impl<'p, 'b> MergedSet<'p, 'b> {
                     fact.add(array.compose(), certname, environment);
                 }
                 Kept::Records { reading: at, entry } => {
-                    let (reading, entry) = self.entry(at, entry);
+                    let (reading, found) = self.entry(at, entry);
                     if let Some(key) = keys.get(usize::from(at)) {
                         let present = reading.read.mark(entry);
                         let source = Source::Reply(at);
-                        key.add(array.compose(), source, &entry.span, present, reading.body);
+                        key.add(array.compose(), source, &found.span, present, reading.body);
                     } else if self.plan.strip.is_empty() {
-                        array.element(at, entry.span.clone());
+                        array.element(at, found.span.clone());
                     } else {
-                        let text = strip(&reading.body[entry.span.clone()], &self.plan.strip);
+                        let text = strip(&reading.body[found.span.clone()], &self.plan.strip);
                         array.compose().push_made(&text);
                     }
                 }
@@ -307,13 +307,13 @@ fn winners(
 ) -> Vec<u16> {
     let mut best: Vec<Option<(u16, Stamp)>> = vec![None; names.len()];
     for (reading, at) in readings.iter().zip(0u16..) {
-        for entry in &reading.read.entries {
+        for (entry, index) in reading.read.entries.iter().zip(0..) {
             let Some(certname) = entry.certname else {
                 continue;
             };
             let best = &mut best[certname as usize];
             let stamp = match plan.age {
-                Age::OwnReport => entry.stamp,
+                Age::OwnReport => reading.read.stamp(index),
                 Age::Unknown => None,
                 Age::FreshnessMap if best.is_some_and(|(winner, _)| winner == at) => continue,
                 Age::FreshnessMap => {

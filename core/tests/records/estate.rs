@@ -91,6 +91,28 @@ fn backend() -> impl Strategy<Value = Backend> {
     })
 }
 
+impl Backend {
+    /// A backend that sorts by bytes, of nodes by certname, minute of their report and facts, all
+    /// by their places among the names above.
+    pub(crate) fn of(nodes: &[(usize, u8, &[usize])]) -> Self {
+        let node = |&(certname, minute, facts): &(usize, u8, &[usize])| {
+            let node = Node {
+                minute: Some(minute),
+                environment: Some(1),
+                facts: facts.iter().map(|name| (*name, json!(1))).collect(),
+                listed: true,
+            };
+            (certname, node)
+        };
+        Self {
+            nodes: nodes.iter().map(node).collect(),
+            collation: Collation::Bytes,
+            tells_freshness: true,
+            seed: 1,
+        }
+    }
+}
+
 pub(crate) fn estate() -> impl Strategy<Value = Vec<Backend>> {
     prop::collection::vec(backend(), 1..=4)
 }

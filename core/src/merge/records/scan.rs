@@ -25,18 +25,19 @@ pub(super) struct Layout<'p> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) certname: Option<u32>,
-    pub(super) stamp: Stamp,
     pub(super) span: Span,
-    /// Where its places begin.
-    places: usize,
 }
 
 /// What was read of one reply.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Scanned {
     pub(super) entries: Vec<Entry>,
+    /// The age of each entry, where it is read from records.
+    stamps: Vec<Stamp>,
     /// For each entry the mark's place, if the layout has one, then those of the order members.
     places: Vec<Option<Span>>,
+    /// How many places an entry has, and how many of them are the mark's.
+    each: usize,
     marks: usize,
     /// Records delivered, dropped ones included.
     pub(super) rows: usize,
@@ -47,14 +48,17 @@ pub(super) struct Scanned {
 }
 
 impl Scanned {
-    pub(super) fn mark(&self, entry: &Entry) -> Option<Span> {
-        (self.marks > 0)
-            .then(|| self.places[entry.places].clone())
-            .flatten()
+    pub(super) fn stamp(&self, entry: usize) -> Stamp {
+        self.stamps.get(entry).copied().flatten()
     }
 
-    pub(super) fn order_key(&self, entry: &Entry, at: usize) -> Option<Span> {
-        self.places[entry.places + self.marks + at].clone()
+    pub(super) fn mark(&self, entry: usize) -> Option<Span> {
+        let place = (self.marks > 0).then(|| self.places[entry * self.each].clone());
+        place.flatten()
+    }
+
+    pub(super) fn order_key(&self, entry: usize, at: usize) -> Option<Span> {
+        self.places[entry * self.each + self.marks + at].clone()
     }
 }
 
@@ -111,8 +115,10 @@ impl<'p> Layout<'p> {
     ) -> Result<Scanned, ScanError> {
         let mut fields = vec![None; self.keys.len()];
         let mut records = Records::new(body, &self.keys);
+        let marks = usize::from(self.mark.is_some());
         let mut scanned = Scanned {
-            marks: usize::from(self.mark.is_some()),
+            marks,
+            each: marks + self.order.len(),
             ..Scanned::default()
         };
         // The certname of the record before and its number: neighbours are mostly of one node.
@@ -142,14 +148,8 @@ impl<'p> Layout<'p> {
                 continue;
             }
             joinable = self.grouped && certname.is_some();
-            let stamp = self.stamp.and_then(|at| stamp(text(at)));
-            let places = scanned.places.len();
-            scanned.entries.push(Entry {
-                certname,
-                stamp,
-                span,
-                places,
-            });
+            scanned.stamps.extend(self.stamp.map(|at| stamp(text(at))));
+            scanned.entries.push(Entry { certname, span });
             let wanted = self.mark.iter().chain(&self.order);
             scanned.places.extend(wanted.map(|at| fields[*at].clone()));
         }
