@@ -1,0 +1,322 @@
+//! Order and window of merged sets (R143-R154, rulings 5-8).
+
+use serde_json::Value;
+
+use crate::harness::Pdbmux;
+use crate::stub::{Answer, Seen, Stub};
+
+const NODES: &str = "/pdb/query/v4/nodes";
+const FACTS: &str = "/pdb/query/v4/facts";
+
+/// A backend of these nodes that pages as PuppetDB does, ordered by certname.
+async fn paging(nodes: &[(&str, u32)]) -> Stub {
+    let stub = Stub::start().await;
+    let mut nodes: Vec<_> = nodes
+        .iter()
+        .map(|(certname, day)| {
+            (
+                (*certname).to_owned(),
+                format!("2024-05-{day:02}T00:00:00.000Z"),
+            )
+        })
+        .collect();
+    nodes.sort();
+    stub.makes(NODES, move |seen: &Seen| {
+        let limit = seen
+            .param("limit")
+            .map_or(usize::MAX, |limit| limit.parse().unwrap());
+        assert_eq!(seen.param("offset"), None, "R146");
+        let rows: Vec<_> = nodes
+            .iter()
+            .take(limit)
+            .map(|(certname, at)| {
+                format!(r#"{{"certname":"{certname}","report_timestamp":"{at}"}}"#)
+            })
+            .collect();
+        Answer::counted(nodes.len() as u64, format!("[{}]", rows.join(",")))
+    });
+    stub
+}
+
+async fn certnames(mux: &Pdbmux, parameters: &[(&str, &str)]) -> Vec<String> {
+    let response = mux.ask(NODES, parameters).await;
+    response.ok();
+    let records = response.json();
+    let name = |record: &Value| record["certname"].as_str().unwrap().to_owned();
+    records.as_array().unwrap().iter().map(name).collect()
+}
+
+#[tokio::test]
+async fn r143_r144_the_merged_set_is_sorted_stably() {
+    let (a, b) = (Stub::start().await, Stub::start().await);
+    a.on(
+        NODES,
+        r#"[{"certname":"n1","x":2,"y":"b"},{"certname":"n2","x":1,"y":"b"}]"#,
+    );
+    b.on(
+        NODES,
+        r#"[{"certname":"n3","x":10,"y":"a"},{"certname":"n4","x":1,"y":"b"}]"#,
+    );
+    let mux = Pdbmux::start(&[&a, &b]).await;
+    for (order, expected) in [
+        (r#"[{"field":"x"}]"#, ["n2", "n4", "n1", "n3"]),
+        (
+            r#"[{"field":"x","order":"desc"}]"#,
+            ["n3", "n1", "n2", "n4"],
+        ),
+        (
+            r#"[{"field":"y","order":"desc"},{"field":"x","order":"asc"}]"#,
+            ["n2", "n4", "n1", "n3"],
+        ),
+        (
+            r#"[{"field":"certname","order":"DESC"}]"#,
+            ["n4", "n3", "n2", "n1"],
+        ),
+        ("[]", ["n1", "n2", "n3", "n4"]),
+        ("", ["n1", "n2", "n3", "n4"]),
+    ] {
+        assert_eq!(
+            certnames(&mux, &[("order_by", order)]).await,
+            expected,
+            "{order}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn r145_missing_sorts_first_and_null_as_in_puppetdb() {
+    let (a, b) = (Stub::start().await, Stub::start().await);
+    a.on(
+        NODES,
+        r#"[{"certname":"null","x":null},{"certname":"one","x":1}]"#,
+    );
+    b.on(NODES, r#"[{"certname":"none"},{"certname":"two","x":2}]"#);
+    let mux = Pdbmux::start(&[&a, &b]).await;
+    let up = [("order_by", r#"[{"field":"x"}]"#)];
+    assert_eq!(certnames(&mux, &up).await, ["none", "one", "two", "null"]);
+    let down = certnames(&mux, &[("order_by", r#"[{"field":"x","order":"desc"}]"#)]).await;
+    let place = |name: &str| down.iter().position(|known| known == name).unwrap();
+    assert!(
+        place("null") < place("two") && place("two") < place("one"),
+        "{down:?}"
+    );
+}
+
+#[tokio::test]
+async fn r146_r147_backends_are_asked_for_the_whole_window_and_it_is_cut_here() {
+    let a = paging(&[("n1", 1), ("n3", 1), ("n5", 1), ("n7", 1)]).await;
+    let b = paging(&[("n2", 1), ("n4", 1), ("n6", 1)]).await;
+    let mux = Pdbmux::start(&[&a, &b]).await;
+    let page = [("limit", "2"), ("offset", "1"), ("include_total", "true")];
+    assert_eq!(certnames(&mux, &page).await, ["n2", "n3"]);
+    for stub in [&a, &b] {
+        let seen = stub.only();
+        assert_eq!(seen.param("limit").as_deref(), Some("3"));
+        assert_eq!(seen.param("include_total").as_deref(), Some("true"));
+        // Pages are cut from one total order, upstream too (T15).
+        assert!(seen.param("order_by").unwrap().contains("certname"));
+    }
+    assert_eq!(certnames(&mux, &[("offset", "5")]).await, ["n6", "n7"]);
+    assert_eq!(
+        a.seen().pop().unwrap().param("limit"),
+        None,
+        "an offset alone needs them all"
+    );
+    assert_eq!(
+        certnames(&mux, &[("offset", "50"), ("limit", "5")]).await,
+        [""; 0]
+    );
+}
+
+#[tokio::test]
+async fn r149_totals_are_added_unless_a_backend_sent_none() {
+    let (a, b) = (
+        paging(&[("n1", 1), ("n2", 1)]).await,
+        paging(&[("n2", 2)]).await,
+    );
+    let mux = Pdbmux::start(&[&a, &b]).await;
+    let page = [("limit", "1"), ("include_total", "true")];
+    assert_eq!(mux.ask(NODES, &page).await.header("x-records"), Some("3"));
+    b.on(NODES, "[]");
+    assert_eq!(
+        mux.ask(NODES, &page).await.header("x-records"),
+        None,
+        "T27: it would be wrong"
+    );
+}
+
+#[tokio::test]
+async fn r150_to_r152_malformed_paging_is_refused_before_anyone_is_asked() {
+    let a = Stub::start().await;
+    let mux = Pdbmux::start(&[&a]).await;
+    for (name, values) in [
+        (
+            "limit",
+            &[
+                "0",
+                "-1",
+                "x",
+                "",
+                "1.5",
+                "1e3",
+                " 1",
+                "99999999999999999999",
+            ][..],
+        ),
+        ("offset", &["-1", "x", "", "1.5", "99999999999999999999"]),
+        (
+            "order_by",
+            &[
+                "certname",
+                "[1]",
+                r#"["certname"]"#,
+                r#"[{"order":"asc"}]"#,
+                r#"[{"field":"x","order":"up"}]"#,
+                "[{",
+            ],
+        ),
+    ] {
+        for value in values {
+            for path in [
+                NODES,
+                FACTS,
+                "/pdb/query/v4/facts/os",
+                "/pdb/query/v4/facts/pdbmux_source",
+            ] {
+                let response = mux.ask(path, &[(name, value)]).await;
+                let sentence = response.refusal();
+                assert!(sentence.contains(name), "{name}={value}: {sentence}");
+            }
+        }
+    }
+    assert_eq!(a.targets(), [""; 0]);
+}
+
+#[tokio::test]
+async fn r153_pages_hold_each_record_once() {
+    // Every node of the second third is shared; the copies differ in age, so the merge drops some
+    // of each backend's rows and windows run short (ruling 5).
+    let names: Vec<_> = (0..30).map(|n| format!("n{n:02}")).collect();
+    let hold = |range: std::ops::Range<usize>, day: u32| -> Vec<(&str, u32)> {
+        let shift = u32::from(day > 1);
+        names[range]
+            .iter()
+            .enumerate()
+            .map(|(n, name)| (&**name, 1 + (n as u32 + shift) % 2))
+            .collect()
+    };
+    let (a, b) = (
+        paging(&hold(0..20, 1)).await,
+        paging(&hold(10..30, 2)).await,
+    );
+    let mux = Pdbmux::start(&[&a, &b]).await;
+    for size in [1, 3, 7, 30, 100] {
+        let mut all = Vec::new();
+        for page in 0..=30 / size {
+            let (limit, offset) = (size.to_string(), (page * size).to_string());
+            all.extend(certnames(&mux, &[("limit", &limit), ("offset", &offset)]).await);
+        }
+        assert_eq!(all, names, "pages of {size}");
+    }
+}
+
+#[tokio::test]
+async fn ruling_5_a_window_left_short_by_the_merge_is_filled() {
+    // All three first rows of the second backend lose to the first's copies.
+    let a = paging(&[("n1", 9), ("n2", 9), ("n3", 9)]).await;
+    let b = paging(&[("n1", 1), ("n2", 1), ("n3", 1), ("n4", 1), ("n5", 1)]).await;
+    let mux = Pdbmux::start(&[&a, &b]).await;
+    assert_eq!(certnames(&mux, &[("limit", "3")]).await, ["n1", "n2", "n3"]);
+    assert_eq!(
+        certnames(&mux, &[("limit", "2"), ("offset", "3")]).await,
+        ["n4", "n5"]
+    );
+}
+
+#[tokio::test]
+async fn t18_a_stale_copy_inside_a_window_is_not_served() {
+    // By descending age the stale copy of n1 leads its backend while the fresh one is far behind.
+    let (a, b) = (Stub::start().await, Stub::start().await);
+    let page = |rows: &'static [&'static str]| {
+        move |seen: &Seen| {
+            let limit = seen
+                .param("limit")
+                .map_or(usize::MAX, |limit| limit.parse().unwrap());
+            let rows: Vec<_> = rows.iter().take(limit).copied().collect();
+            Answer::json(format!("[{}]", rows.join(",")))
+        }
+    };
+    a.makes(
+        NODES,
+        page(&[
+            r#"{"certname":"n1","report_timestamp":"2024-05-01T00:00:00Z"}"#,
+            r#"{"certname":"n2","report_timestamp":"2024-05-03T00:00:00Z"}"#,
+        ]),
+    );
+    b.makes(
+        NODES,
+        page(&[
+            r#"{"certname":"n3","report_timestamp":"2024-05-02T00:00:00Z"}"#,
+            r#"{"certname":"n1","report_timestamp":"2024-05-04T00:00:00Z"}"#,
+        ]),
+    );
+    let mux = Pdbmux::start(&[&a, &b]).await;
+    let first = [
+        ("order_by", r#"[{"field":"report_timestamp"}]"#),
+        ("limit", "1"),
+    ];
+    assert_eq!(certnames(&mux, &first).await, ["n3"]);
+}
+
+#[tokio::test]
+async fn ruling_5_a_backend_that_fails_when_asked_again_is_missing_and_not_half_used() {
+    let a = Stub::start().await;
+    a.makes(NODES, |seen: &Seen| match seen.param("limit").as_deref() {
+        Some("1") => {
+            Answer::json(r#"[{"certname":"n1","report_timestamp":"2024-05-01T00:00:00Z"}]"#)
+        }
+        _ => Answer::status(500, "oh"),
+    });
+    let b = paging(&[("n1", 9), ("n2", 9)]).await;
+    let mux = Pdbmux::start(&[&a, &b]).await;
+    let order = [
+        (
+            "order_by",
+            r#"[{"field":"report_timestamp","order":"asc"}]"#,
+        ),
+        ("limit", "1"),
+    ];
+    let response = mux.ask(NODES, &order).await;
+    assert!(response.ok().contains(r#""pdbmux_source":"pdb-b""#));
+    assert_eq!(response.missing(), ["pdb-a; reason=status"]);
+}
+
+#[tokio::test]
+async fn r154_without_a_limit_all_are_served() {
+    let (a, b) = (
+        paging(&[("n1", 1), ("n2", 1)]).await,
+        paging(&[("n3", 1)]).await,
+    );
+    let mux = Pdbmux::start(&[&a, &b]).await;
+    assert_eq!(certnames(&mux, &[]).await, ["n1", "n2", "n3"]);
+    assert_eq!(a.targets(), [NODES]);
+}
+
+#[tokio::test]
+async fn t11_a_sort_column_outside_the_projection_is_asked_for_and_taken_out() {
+    let a = Stub::start().await;
+    a.on(
+        NODES,
+        r#"[{"certname":"n1","report_timestamp":"2024-05-01T00:00:00Z"},{"certname":"n2","report_timestamp":"2024-05-02T00:00:00Z"}]"#,
+    );
+    let mux = Pdbmux::start(&[&a]).await;
+    let parameters = [
+        ("query", r#"["extract",["certname"]]"#),
+        (
+            "order_by",
+            r#"[{"field":"report_timestamp","order":"desc"}]"#,
+        ),
+    ];
+    let response = mux.ask(NODES, &parameters).await;
+    assert_eq!(response.ok(), r#"[{"certname":"n2"},{"certname":"n1"}]"#);
+}

@@ -1,0 +1,151 @@
+//! How long transfers may take: bytes that flow are never cut, silence is (R011).
+
+use std::time::Duration;
+
+use crate::client::End;
+use crate::harness::{Pdbmux, SHORT};
+use crate::stub::{Answer, Stub};
+
+const NODES: &str = "/pdb/query/v4/nodes";
+const ENVIRONMENTS: &str = "/pdb/query/v4/environments";
+
+/// An answer of ten parts whose pauses add up to more than the timeout, each far below it.
+fn dripping(whole: &str) -> Answer {
+    let size = whole.len().div_ceil(10);
+    let parts = whole.as_bytes().chunks(size);
+    let answer = parts.fold(Answer::chunked(), |answer, part| {
+        answer.pause(SHORT / 5).chunk(part)
+    });
+    answer.last_chunk()
+}
+
+async fn start(stubs: &[&Stub]) -> Pdbmux {
+    Pdbmux::with(stubs, |config| config.timeout = SHORT).await
+}
+
+#[tokio::test]
+async fn a_transfer_that_flows_for_longer_than_the_timeout_is_not_cut() {
+    let body = r#"[{"certname":"n1","report_timestamp":null}]"#;
+    let a = Stub::start().await;
+    a.on(NODES, dripping(body)).on(ENVIRONMENTS, dripping(body));
+    let mux = Pdbmux::with(&[&a], |config| {
+        config.timeout = SHORT;
+        config.source_fact_enabled = false;
+    })
+    .await;
+    let start = std::time::Instant::now();
+    let (merged, passed) = tokio::join!(mux.get(NODES), mux.get(ENVIRONMENTS));
+    assert_eq!((merged.ok(), passed.ok()), (body, body));
+    assert!(
+        start.elapsed() > SHORT,
+        "the test itself: it dripped too fast"
+    );
+}
+
+#[tokio::test]
+async fn a_stall_is_a_timeout_wherever_it_begins() {
+    let (a, b) = (Stub::start().await, Stub::start().await);
+    b.on(NODES, "[]");
+    let mux = start(&[&a, &b]).await;
+    for stalled in [
+        Answer::hung(),
+        Answer::default().send("HTTP/1.1 200 OK\r\nContent-").hang(),
+        Answer::promising(10).hang(),
+        Answer::promising(10).send("[").hang(),
+        Answer::chunked().hang(),
+        Answer::chunked().chunk("[").hang(),
+        Answer::chunked().chunk("[]").send("5\r\n").hang(),
+        Answer::chunked().chunk("[]").hang(),
+    ] {
+        a.on(NODES, stalled);
+        let response = mux.get(NODES).await;
+        assert_eq!((response.ok(), response.backends()), ("[]", Some("1/2")));
+        assert_eq!(response.missing(), ["pdb-a; reason=timeout"]);
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_off_is_never_merged_as_far_as_it_came() {
+    let (a, b) = (Stub::start().await, Stub::start().await);
+    b.on(NODES, "[]");
+    let mux = start(&[&a, &b]).await;
+    let record = r#"[{"certname":"n"}]"#;
+    for broken in [
+        Answer::promising(100).send(record).close(),
+        Answer::promising(0).close().send(""),
+        Answer::chunked().chunk(record).close(),
+        Answer::chunked().chunk(record).send("ff\r\n{}").close(),
+        Answer::chunked().chunk(record).send("nonsense\r\n").close(),
+    ] {
+        let shown = format!("{broken:?}");
+        a.on(NODES, broken);
+        let response = mux.get(NODES).await;
+        assert_eq!(
+            (response.ok(), response.backends()),
+            ("[]", Some("1/2")),
+            "{shown}"
+        );
+        let missing = response.missing();
+        assert!(
+            missing == ["pdb-a; reason=cut"] || missing == ["pdb-a; reason=damaged"],
+            "{shown}: {missing:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_body_above_the_ceiling_is_a_failed_backend_promised_or_not() {
+    let (a, b) = (Stub::start().await, Stub::start().await);
+    b.on(NODES, "[]");
+    let mux = Pdbmux::with(&[&a, &b], |config| config.max_body_bytes = 20).await;
+    let (fits, over) = (r#"[{"certname": "nn"}]"#, r#"[{"certname":  "nn"}]"#);
+    assert_eq!((fits.len(), over.len()), (20, 21));
+    let chunked = |body: &str| {
+        Answer::chunked()
+            .chunk(&body[..7])
+            .chunk(&body[7..])
+            .last_chunk()
+    };
+    for (answer, backends) in [
+        (Answer::json(fits), "2/2"),
+        (chunked(fits), "2/2"),
+        (Answer::json(over), "1/2"),
+        (chunked(over), "1/2"),
+        (Answer::chunked().chunk(over).last_chunk(), "1/2"),
+        // The promise alone is enough: nobody waits for what would be thrown away.
+        (Answer::promising(usize::MAX / 2).hang(), "1/2"),
+    ] {
+        a.on(NODES, answer);
+        let response = mux.get(NODES).await;
+        response.ok();
+        assert_eq!(response.backends(), Some(backends));
+        if backends == "1/2" {
+            assert_eq!(response.missing(), ["pdb-a; reason=too-long"]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_slow_client_gets_all_of_a_large_answer() {
+    let record = format!(r#"{{"certname":"n","x":"{}"}}"#, "y".repeat(8 << 20));
+    let a = Stub::start().await;
+    a.on(NODES, format!("[{record}]"))
+        .on(ENVIRONMENTS, format!("[{record}]"));
+    let mux = Pdbmux::with(&[&a], |config| {
+        config.timeout = SHORT;
+        config.source_fact_enabled = false;
+    })
+    .await;
+    for path in [NODES, ENVIRONMENTS] {
+        let mut client = mux.connect().await;
+        client.send(crate::client::request("GET", path)).await;
+        // Nothing is read for longer than a backend may be silent.
+        tokio::time::sleep(SHORT + Duration::from_millis(100)).await;
+        let response = client.response().await;
+        assert_eq!(
+            (response.end, response.body.len()),
+            (End::Whole, record.len() + 2),
+            "{path}"
+        );
+    }
+}
