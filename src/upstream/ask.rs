@@ -138,6 +138,9 @@ impl Upstream {
         let Some(first) = self.next_bytes(&mut body).await.transpose()? else {
             return Ok(Bytes::new());
         };
+        if first.len() > max {
+            return Err(Failure::TooLong(max));
+        }
         if promised == Some(first.len() as u64) {
             return Ok(first);
         }
