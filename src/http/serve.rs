@@ -14,6 +14,7 @@ use pdbmux_core::plan::{Ask, Plan, Turns, plan};
 use pdbmux_core::round::{BackendId, Verdict, verdict};
 use pdbmux_core::route::Route;
 use pdbmux_core::settings::{Settings, Strategy};
+use tokio::time::Instant;
 
 use super::body::Body;
 use super::replay::Addresses;
@@ -89,6 +90,7 @@ impl App {
 
     /// Asks all backends at once and merges.
     async fn fan(&self, ask: &Ask, merge: Merge) -> Response<Body> {
+        let since = Instant::now();
         let target = ask.target();
         let asks: Vec<_> = self
             .upstream
@@ -106,7 +108,7 @@ impl App {
         let (mut round, mut map) = tokio::join!(self.upstream.fan_out(&asks), map);
         if let Some(known) = map {
             let contributors = successes(&round);
-            let covering = self.freshness.covering(known, &contributors).await;
+            let covering = self.freshness.covering(known, &contributors, since).await;
             for backend in contributors
                 .into_iter()
                 .filter(|backend| !covering.covers(*backend))
