@@ -3,11 +3,12 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use futures_util::{FutureExt, stream};
+use futures_util::{FutureExt, StreamExt, future, stream};
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, Method, Request, Response};
 use hyper::body::Incoming;
 use pdbmux_core::Refusal;
+use pdbmux_core::merge::damage::Damage;
 use pdbmux_core::merge::{Context, Merge, Merged, Outcome};
 use pdbmux_core::params::Params;
 use pdbmux_core::plan::{Ask, Plan, Turns, plan};
@@ -194,11 +195,14 @@ impl App {
         let mut round: Vec<Asked> = Vec::new();
         for backend in self.order(turns).await {
             let result = match self.upstream.open(backend, &target).await {
-                Ok(response) if response.status().is_success() => {
-                    let (_, without) = split(round);
-                    self.warn(&without);
-                    return self.pass(response);
-                }
+                Ok(response) if response.status().is_success() => match self.pass(response).await {
+                    Ok(passed) => {
+                        let (_, without) = split(round);
+                        self.warn(&without);
+                        return passed;
+                    }
+                    Err(failure) => Err(failure),
+                },
                 Ok(response) => self.upstream.receive(response).await,
                 Err(failure) => Err(failure),
             };
@@ -235,15 +239,24 @@ impl App {
         order
     }
 
-    fn pass(&self, response: Response<Incoming>) -> Response<Body> {
-        let (head, body) = response.into_parts();
+    /// Passes a success on, once its first bytes are there: until then a backend that breaks off,
+    /// or sends no JSON, has failed like any other and the next can take its turn (ruling 12).
+    async fn pass(&self, response: Response<Incoming>) -> Result<Response<Body>, Failure> {
+        let (head, mut body) = response.into_parts();
         let length = length(&head.headers);
+        let first = self.upstream.next_bytes(&mut body).await.transpose()?;
+        let first = first.unwrap_or_default();
+        if !begins_as_json(&first) {
+            let (line, column) = (1, 1);
+            return Err(Failure::Damaged(Damage::Malformed { line, column }));
+        }
         let state = (Arc::clone(&self.upstream), body);
         let bytes = stream::unfold(state, async |(upstream, mut body)| {
             let next = upstream.next_bytes(&mut body).await?;
             Some((next, (upstream, body)))
         });
-        respond::passed(&head.headers, Body::passing(bytes, length))
+        let bytes = stream::once(future::ready(Ok(first))).chain(bytes);
+        Ok(respond::passed(&head.headers, Body::passing(bytes, length)))
     }
 
     /// The answer when nothing came back that could be served.
@@ -292,6 +305,18 @@ fn size(round: &[Asked]) -> usize {
                 .map_or(0, |received| received.body.len())
         })
         .sum()
+}
+
+/// Whether `bytes` can be how a JSON text begins. The pages of proxies and servers in front of a
+/// PuppetDB cannot, and neither can nothing.
+fn begins_as_json(bytes: &[u8]) -> bool {
+    match bytes.trim_ascii_start() {
+        [] => !bytes.is_empty(),
+        [first, ..] => matches!(
+            first,
+            b'[' | b'{' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n'
+        ),
+    }
 }
 
 fn length(headers: &HeaderMap) -> Option<u64> {

@@ -190,7 +190,7 @@ async fn a_head_above_all_measure_is_refused() {
 #[tokio::test]
 async fn a_long_query_is_forwarded_whole() {
     let (a, mux) = plain().await;
-    let target = format!("{NODES}?query={}", "%5B".repeat(10_000));
+    let target = format!("{NODES}?query={}{}", "[".repeat(5_000), "]".repeat(5_000));
     assert_eq!(mux.get(&target).await.status, 400, "nested too deep");
     let target = format!("{NODES}?origin={}", "x".repeat(30_000));
     assert_eq!(mux.get(&target).await.ok(), "[]");

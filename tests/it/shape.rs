@@ -81,7 +81,7 @@ async fn r005_the_query_is_forwarded_as_it_was_written() {
     for path in [NODES, "/pdb/query/v4/facts"] {
         for raw in [
             "query=%5b%22~%22,+%22certname%22%2C%20%22%5e%5C%5C%22%5D",
-            r#"query=["=","certname","a"]"#,
+            "query=[%22=%22,%22certname%22,%22a%22]",
             "query=nodes%7B%7D&origin=puppetboard",
             "query=",
             "pretty=true&query=%5B%22%3D%22%2C%22name%22%2C%22pdbmux_source%22%5D",
