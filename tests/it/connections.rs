@@ -190,8 +190,6 @@ async fn a_head_above_all_measure_is_refused() {
 #[tokio::test]
 async fn a_long_query_is_forwarded_whole() {
     let (a, mux) = plain().await;
-    let target = format!("{NODES}?query={}{}", "[".repeat(5_000), "]".repeat(5_000));
-    assert_eq!(mux.get(&target).await.status, 400, "nested too deep");
     let target = format!("{NODES}?origin={}", "x".repeat(30_000));
     assert_eq!(mux.get(&target).await.ok(), "[]");
     assert_eq!(a.only().target, target);
@@ -202,7 +200,7 @@ async fn a_head_that_does_not_end_in_time_ends_the_connection() {
     let a = Stub::start().await;
     a.on(NODES, "[]");
     let mux = Pdbmux::with(&[&a], |config| {
-        config.header_timeout = Duration::from_millis(100)
+        config.header_timeout = Duration::from_millis(100);
     })
     .await;
     for begun in ["G", "GET /pdb/query/v4/nodes HTTP/1.1\r\nHost:"] {
@@ -221,7 +219,7 @@ async fn a_connection_without_a_request_ends_after_the_idle_time() {
     let a = Stub::start().await;
     a.on(NODES, "[]");
     let mux = Pdbmux::with(&[&a], |config| {
-        config.idle_timeout = Duration::from_millis(100)
+        config.idle_timeout = Duration::from_millis(100);
     })
     .await;
     let mut silent = mux.connect().await;
@@ -362,6 +360,16 @@ async fn an_idle_daemon_stops_at_once() {
     mux.until_stopped().await;
     assert_eq!(idle.until_closed().await, b"");
     assert_eq!(used.until_closed().await, b"");
+}
+
+#[tokio::test]
+async fn healthz_tells_no_address_of_a_backend_that_is_down() {
+    let (a, b) = (Stub::closed(), Stub::start().await);
+    b.otherwise(Answer::default().send("garbage\r\n\r\n").close());
+    let mux = Pdbmux::start(&[&a, &b]).await;
+    let response = mux.get("/healthz").await;
+    assert_eq!(response.status, 503);
+    assert!(response.text().contains("pdb-b"));
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::facts::fact;
 use crate::harness::Pdbmux;
 use crate::stub::{Answer, Seen, Stub};
 
@@ -197,17 +198,13 @@ async fn r153_pages_hold_each_record_once() {
     // Every node of the second third is shared; the copies differ in age, so the merge drops some
     // of each backend's rows and windows run short (ruling 5).
     let names: Vec<_> = (0..30).map(|n| format!("n{n:02}")).collect();
-    let hold = |range: std::ops::Range<usize>, day: u32| -> Vec<(&str, u32)> {
-        let shift = u32::from(day > 1);
-        names[range]
-            .iter()
-            .enumerate()
-            .map(|(n, name)| (&**name, 1 + (n as u32 + shift) % 2))
-            .collect()
+    let hold = |range: std::ops::Range<usize>, shift: u32| -> Vec<(&str, u32)> {
+        let days = (shift..).map(|n| 1 + n % 2);
+        names[range].iter().map(|name| &**name).zip(days).collect()
     };
     let (a, b) = (
-        paging(&hold(0..20, 1)).await,
-        paging(&hold(10..30, 2)).await,
+        paging(&hold(0..20, 0)).await,
+        paging(&hold(10..30, 1)).await,
     );
     let mux = Pdbmux::start(&[&a, &b]).await;
     for size in [1, 3, 7, 30, 100] {
@@ -217,6 +214,65 @@ async fn r153_pages_hold_each_record_once() {
             all.extend(certnames(&mux, &[("limit", &limit), ("offset", &offset)]).await);
         }
         assert_eq!(all, names, "pages of {size}");
+    }
+}
+
+/// A backend that sends these facts of its nodes, paged and ordered as PuppetDB does.
+async fn paging_facts(nodes: &[(&str, &str)], of: &str) -> Stub {
+    let stub = Stub::start().await;
+    let records = |name: &str| {
+        let record = |(certname, _): &(&str, &str)| (name.to_owned(), fact(certname, name, of));
+        nodes.iter().map(record).collect::<Vec<_>>()
+    };
+    // By certname, then by name; and the other way round.
+    let by_name: Vec<_> = ["a", "os", "q", "z"]
+        .into_iter()
+        .flat_map(records)
+        .collect();
+    let mut by_certname = by_name.clone();
+    by_certname.sort_by_key(|(_, record)| record.split(',').next().map(str::to_owned));
+    stub.fresh(nodes).makes(FACTS, move |seen: &Seen| {
+        let limit = seen.param("limit");
+        let limit = limit.map_or(usize::MAX, |limit| limit.parse().unwrap());
+        let order = seen.param("order_by").unwrap_or_default();
+        let all = if order.starts_with(r#"[{"field":"name""#) {
+            &by_name
+        } else {
+            &by_certname
+        };
+        let rows: Vec<_> = all
+            .iter()
+            .take(limit)
+            .map(|(_, record)| &**record)
+            .collect();
+        Answer::json(format!("[{}]", rows.join(",")))
+    });
+    stub
+}
+
+#[tokio::test]
+async fn r153_t17_pages_of_facts_hold_each_record_once_the_synthetic_ones_too() {
+    let (old, new) = ("2024-05-01T00:00:00Z", "2024-05-02T00:00:00Z");
+    let a = paging_facts(&[("n1", old), ("n2", new), ("n3", old), ("n5", new)], "a").await;
+    let b = paging_facts(&[("n1", new), ("n3", new), ("n4", old)], "b").await;
+    let mux = Pdbmux::start(&[&a, &b]).await;
+    for order in [
+        r#"[{"field":"certname"},{"field":"name"}]"#,
+        r#"[{"field":"name"},{"field":"certname"}]"#,
+    ] {
+        let all = mux.ask(FACTS, &[("order_by", order)]).await.json();
+        let all = all.as_array().unwrap();
+        assert_eq!(all.len(), 25);
+        for size in [1, 4, 6, 25] {
+            let mut paged = Vec::new();
+            for page in 0..=25 / size {
+                let (limit, offset) = (size.to_string(), (page * size).to_string());
+                let page = [("limit", &*limit), ("offset", &offset), ("order_by", order)];
+                let rows = mux.ask(FACTS, &page).await.json();
+                paged.extend(rows.as_array().unwrap().iter().cloned());
+            }
+            assert_eq!(&paged, all, "pages of {size} by {order}");
+        }
     }
 }
 

@@ -94,6 +94,63 @@ async fn a_body_that_breaks_off_is_never_merged_as_far_as_it_came() {
 }
 
 #[tokio::test]
+async fn what_is_no_http_is_a_failed_backend() {
+    let (a, b) = (Stub::start().await, Stub::start().await);
+    b.otherwise("[]");
+    let mux = start(&[&a, &b]).await;
+    let plenty = "X: y\r\n".repeat(100_000);
+    for garbage in [
+        "",
+        "\r\n\r\n",
+        "[]",
+        "HTTP/1.1\r\n\r\n",
+        "HTTP/1.1 20 OK\r\n\r\n[]",
+        "HTTP/3.0 200 OK\r\n\r\n[]",
+        "HTTP/1.1 200 OK\r\nno colon\r\n\r\n[]",
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n[]",
+        "HTTP/1.1 200 OK\r\nContent-Length: -2\r\n\r\n[]",
+        "SSH-2.0-OpenSSH_9.9\r\n",
+        &format!("HTTP/1.1 200 OK\r\n{plenty}\r\n[]"),
+    ] {
+        a.otherwise(Answer::default().send(garbage).close());
+        let response = mux.get(NODES).await;
+        let start: String = garbage.chars().take(80).collect();
+        assert_eq!(
+            (response.ok(), response.backends()),
+            ("[]", Some("1/2")),
+            "{start}"
+        );
+        assert_eq!(response.missing(), ["pdb-a; reason=unreachable"], "{start}");
+        assert_eq!(mux.get(ENVIRONMENTS).await.ok(), "[]", "{start}");
+    }
+}
+
+#[tokio::test]
+async fn bytes_behind_an_answer_are_never_the_next_answer() {
+    let a = Stub::start().await;
+    let smuggled = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n[6]";
+    a.on(ENVIRONMENTS, Answer::json("[1]").send(smuggled));
+    a.on(NODES, Answer::json("[]").send(smuggled));
+    let mux = start(&[&a]).await;
+    for _ in 0..10 {
+        assert_eq!(mux.get(ENVIRONMENTS).await.ok(), "[1]");
+        assert_eq!(mux.get(NODES).await.ok(), "[]");
+    }
+}
+
+#[tokio::test]
+async fn a_kept_connection_that_its_backend_has_closed_costs_no_answer() {
+    let a = Stub::start().await;
+    a.on(NODES, Answer::json("[]").close());
+    a.on(ENVIRONMENTS, Answer::json("[]").close());
+    let mux = start(&[&a]).await;
+    for _ in 0..100 {
+        assert_eq!(mux.get(NODES).await.ok(), "[]");
+        assert_eq!(mux.get(ENVIRONMENTS).await.ok(), "[]");
+    }
+}
+
+#[tokio::test]
 async fn a_body_above_the_ceiling_is_a_failed_backend_promised_or_not() {
     let (a, b) = (Stub::start().await, Stub::start().await);
     b.on(NODES, "[]");

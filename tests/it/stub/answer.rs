@@ -93,7 +93,7 @@ impl Answer {
     pub(crate) fn head(status: u16, headers: &[(&str, &str)]) -> Self {
         let mut head = format!("HTTP/1.1 {status} Whatever\r\n");
         for (name, value) in headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
+            head.extend([name, ": ", value, "\r\n"]);
         }
         Self::default().send(head + "\r\n")
     }
