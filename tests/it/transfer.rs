@@ -1,10 +1,11 @@
 //! How long transfers may take: bytes that flow are never cut, silence is (R011).
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::client::End;
 use crate::harness::{Pdbmux, SHORT};
-use crate::stub::{Answer, Stub};
+use crate::stub::{Answer, Seen, Stub};
 
 const NODES: &str = "/pdb/query/v4/nodes";
 const ENVIRONMENTS: &str = "/pdb/query/v4/environments";
@@ -139,14 +140,36 @@ async fn bytes_behind_an_answer_are_never_the_next_answer() {
 }
 
 #[tokio::test]
-async fn a_kept_connection_that_its_backend_has_closed_costs_no_answer() {
+async fn a_kept_connection_that_its_backend_closes_costs_no_answer() {
     let a = Stub::start().await;
-    a.on(NODES, Answer::json("[]").close());
-    a.on(ENVIRONMENTS, Answer::json("[]").close());
+    // Each second request finds a connection that was good for one.
+    let calls = AtomicUsize::new(0);
+    a.makes(NODES, move |_: &Seen| {
+        match calls.fetch_add(1, Ordering::Relaxed) % 2 {
+            0 => Answer::json("[]"),
+            _ => Answer::default().close(),
+        }
+    });
     let mux = start(&[&a]).await;
-    for _ in 0..100 {
+    for _ in 0..10 {
         assert_eq!(mux.get(NODES).await.ok(), "[]");
-        assert_eq!(mux.get(ENVIRONMENTS).await.ok(), "[]");
+    }
+    assert_eq!(a.seen().len(), 19);
+}
+
+#[tokio::test]
+async fn a_backend_that_closes_every_connection_is_asked_twice_and_not_for_ever() {
+    let a = Stub::start().await;
+    for broken in [Answer::default().close(), Answer::reset()] {
+        let before = a.seen().len();
+        a.on(NODES, broken);
+        let mux = start(&[&a]).await;
+        let response = mux.get(NODES).await;
+        assert_eq!(
+            (response.status, response.missing()),
+            (502, vec!["pdb-a; reason=unreachable"])
+        );
+        assert_eq!(a.seen().len(), before + 2);
     }
 }
 
