@@ -93,8 +93,9 @@ async fn r049_r050_r051_each_node_gains_one_fact_among_its_own() {
         FACTS,
         format!("[{},{bare},{}]", fact("n", "os", "a"), fact("n", "z", "a")),
     );
+    let none = r#"{"certname":"bare","name":"os","value":1}"#;
     b.fresh(&[("n", OLD)])
-        .on(FACTS, list(&[fact("n", "os", "b")]));
+        .on(FACTS, format!("[{},{none}]", fact("n", "os", "b")));
     let mux = Pdbmux::start(&[&a, &b]).await;
     let response = mux.get(FACTS).await;
     let all = response.json();
@@ -109,6 +110,7 @@ async fn r049_r050_r051_each_node_gains_one_fact_among_its_own() {
         json!([
             {"certname":"n","environment":"production","name":"pdbmux_source","value":"pdb-a"},
             {"certname":"m","environment":null,"name":"pdbmux_source","value":"pdb-a"},
+            {"certname":"bare","environment":null,"name":"pdbmux_source","value":"pdb-b"},
         ])
     );
     let places: Vec<_> = all
@@ -120,7 +122,7 @@ async fn r049_r050_r051_each_node_gains_one_fact_among_its_own() {
     let nodes: Vec<_> = places.chunk_by(|a, b| a == b).map(|run| run[0]).collect();
     assert_eq!(
         nodes,
-        ["n", "m", "n"],
+        ["n", "m", "n", "bare"],
         "beside the node's other facts: {places:?}"
     );
 }
