@@ -129,7 +129,7 @@ pub const ROUTES: &[Row] = &[
     row("/metrics/v2/list/**", Rule::ListMetrics),
     row("/metrics/v2/**", Rule::FirstGood),
     row("/metrics/v1/mbeans", Rule::MBeans),
-    row("/metrics/v1/mbeans/{}", Rule::MBean),
+    row("/metrics/v1/mbeans/**", Rule::MBean),
 ];
 
 /// A request's path, found in the table.
