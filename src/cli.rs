@@ -1,4 +1,4 @@
-//! The command line: what can be typed, and every command but `serve`, which the binary runs.
+//! The command line: what can be typed, and what each command does.
 
 mod flags;
 mod init;
@@ -10,7 +10,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::config::{self, ConfigError, Environment, Flags};
+use crate::config::{self, Config, ConfigError, Environment, Flags};
+use init::Present;
 
 pub use init::InitError;
 pub use serve::{BindError, bind, shutdown};
@@ -41,6 +42,11 @@ pub enum Command {
     #[default]
     /// Serve until SIGTERM or SIGINT; what is done without a command
     Serve,
+    /// Serve two sample PuppetDBs as one, to try things out
+    ///
+    /// Both run in this process, need nothing else, and can be stopped and restarted by typing.
+    /// Serves on 127.0.0.1:8080 unless --listen says otherwise; no config file or variable counts.
+    Demo,
     /// Write or show the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -86,10 +92,12 @@ pub enum ShowFormat {
 
 /// The shells that completions are written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[allow(missing_docs, reason = "each is the name of a shell")]
 pub enum Shell {
+    /// GNU Bash
     Bash,
+    /// Z shell
     Zsh,
+    /// fish
     Fish,
 }
 
@@ -102,6 +110,9 @@ pub enum CliError {
     /// `config init` could not write.
     #[error(transparent)]
     Init(#[from] InitError),
+    /// Serving failed.
+    #[error("{0:#}")]
+    Serve(anyhow::Error),
     /// Standard output is gone.
     #[error("cannot print: {}", config::plain(.0))]
     Print(#[from] io::Error),
@@ -112,40 +123,64 @@ impl CliError {
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Config(_) => ExitCode::from(2),
-            Self::Init(_) | Self::Print(_) => ExitCode::FAILURE,
+            Self::Init(_) | Self::Serve(_) | Self::Print(_) => ExitCode::FAILURE,
         }
     }
 }
 
-impl Command {
-    /// Does what is asked and prints to `out`. Serving prints nothing and is not done here.
-    pub fn execute(
-        &self,
-        flags: &Flags,
+/// What there is to serve.
+#[derive(Debug)]
+pub enum Job {
+    /// The configured backends.
+    Serve {
+        /// What was configured.
+        config: Config,
+        /// What to tell about it in the log.
+        notes: Vec<String>,
+    },
+    /// The sample backends.
+    Demo {
+        /// Everything but the backends.
+        config: Config,
+    },
+}
+
+impl Cli {
+    /// Does what was typed and prints to `out`. `serve` is given what there is to serve.
+    pub fn run(
+        self,
         env: &Environment,
         out: &mut dyn Write,
+        serve: impl FnOnce(Job) -> anyhow::Result<()>,
     ) -> Result<(), CliError> {
-        let printed = match self {
-            Self::Serve => return Ok(()),
-            Self::Config(ConfigCommand::Init { force }) => {
-                let kept = if *force {
-                    init::Present::Replace
+        let printed = match self.command.unwrap_or_default() {
+            Command::Serve => {
+                let (config, notes) = config::load_to_serve(&self.flags, env)?;
+                return serve(Job::Serve { config, notes }).map_err(CliError::Serve);
+            }
+            Command::Demo => {
+                let config = config::load_for_demo(&self.flags)?;
+                return serve(Job::Demo { config }).map_err(CliError::Serve);
+            }
+            Command::Config(ConfigCommand::Init { force }) => {
+                let present = if force {
+                    Present::Replace
                 } else {
-                    init::Present::Keep
+                    Present::Keep
                 };
-                let path = init::write(flags, env, kept)?;
+                let path = init::write(&self.flags, env, present)?;
                 writeln!(out, "wrote {}", path.display())
             }
-            Self::Config(ConfigCommand::Show { format }) => {
-                let loaded = config::load(flags, env)?;
+            Command::Config(ConfigCommand::Show { format }) => {
+                let loaded = config::load(&self.flags, env)?;
                 match format {
                     ShowFormat::Text => write!(out, "{loaded}"),
-                    ShowFormat::Json => out.write_all(loaded.to_json().as_bytes()),
+                    ShowFormat::Json => writeln!(out, "{:#}", loaded.to_json()),
                 }
             }
-            Self::Version => writeln!(out, "pdbmux {}", env!("CARGO_PKG_VERSION")),
-            Self::Completions { shell } => out.write_all(&pages::completions(*shell)),
-            Self::Man => pages::man(out),
+            Command::Version => writeln!(out, "pdbmux {}", env!("CARGO_PKG_VERSION")),
+            Command::Completions { shell } => out.write_all(&pages::completions(shell)),
+            Command::Man => pages::man(out),
         };
         match printed.and_then(|()| out.flush()) {
             // Whoever reads has read enough, as `head` does.

@@ -30,39 +30,56 @@ pub use file::{FileChoice, SYSTEM_FILE};
 pub use key::{KEYS, Key};
 pub use layer::Origin;
 pub use listen::{Listen, ListenError};
-pub use load::{Flags, Loaded, initial, load, load_from, load_to_serve};
+pub use load::{Flags, Loaded, initial, load, load_for_demo, load_from, load_to_serve};
 pub use template::template;
 pub(crate) use template::wrap;
 pub use url::{BaseUrl, UrlError};
 pub use value::ValueError;
 
-/// Everything that can be set. What each field means is told in [`KEYS`].
+/// Everything that can be set. [`KEYS`] tells operators what the field of the same name means.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(
-    missing_docs,
-    reason = "the table of keys documents the field of the same name"
-)]
 pub struct Config {
+    /// Where to serve (R269).
     pub listen: Listen,
+    /// In configured order, names unique (R270); empty only where nothing is served.
     pub backends: Vec<BackendConfig>,
+    /// How owners are chosen for facts (R272).
     pub merge: Strategy,
+    /// Bound on a backend's first byte and on each silence after it (R273); more than 0.
     pub timeout: Duration,
+    /// How long the map of owners is kept (R274).
     pub freshness_ttl: Duration,
+    /// How long answers are cached (R275), at most 30s (R206); 0 means no cache.
     pub facts_ttl: Duration,
+    /// Budget of the cache in bytes of bodies (R276).
     pub facts_cache_bytes: usize,
+    /// Name of the synthetic fact (R277); not empty.
     pub source_fact: String,
+    /// Whether the synthetic fact is injected (R278).
     pub source_fact_enabled: bool,
+    /// Whether backends are probed (R279).
     pub health_probe_enabled: bool,
+    /// What is probed, behind the base URL (R280).
     pub health_probe_path: PathAndQuery,
+    /// Time between probes (R281); more than 0.
     pub health_probe_interval: Duration,
+    /// Bound on one probe (R282); more than 0.
     pub health_probe_timeout: Duration,
+    /// Failed probes in a row that take a backend out (R283).
     pub health_probe_failures: NonZeroU32,
+    /// Good probes in a row that bring it back (R284).
     pub health_probe_successes: NonZeroU32,
+    /// Ceiling of one backend's answer, in bytes; at least 1.
     pub max_body_bytes: usize,
+    /// Bound on reading a request head; more than 0.
     pub header_timeout: Duration,
+    /// How long an idle client connection is kept; more than 0.
     pub idle_timeout: Duration,
+    /// Bound on draining; 0 means none is done.
     pub shutdown_timeout: Duration,
+    /// How the log is written.
     pub log_format: LogFormat,
+    /// Filter directives, checked to be ones that `EnvFilter` takes.
     pub log_level: String,
 }
 

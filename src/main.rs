@@ -1,49 +1,67 @@
 //! The pdbmux binary.
 
-use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Parser;
-use pdbmux::cli::{self, Cli, Command};
-use pdbmux::config::{self, Config, Environment, Flags, LogFormat};
+use pdbmux::cli::{self, Cli, Job};
+use pdbmux::config::{Config, Environment, LogFormat};
+use pdbmux::demo;
 use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let env = Environment::of_process();
-    match cli.command.unwrap_or_default() {
-        Command::Serve => serve(&cli.flags, &env),
-        command => command
-            .execute(&cli.flags, &env, &mut io::stdout().lock())
-            .map_or_else(
-                |why| complain(&why, why.exit_code()),
-                |()| ExitCode::SUCCESS,
-            ),
+    let serve = |job| match job {
+        Job::Serve { config, notes } => serve(config, &notes),
+        Job::Demo { config } => demo(config),
+    };
+    match cli.run(&Environment::of_process(), &mut io::stdout(), serve) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            // Where standard error is gone there is nobody to tell.
+            let _ = writeln!(io::stderr(), "pdbmux: {why}");
+            why.exit_code()
+        }
     }
 }
 
-/// Writes the one sentence an operator gets.
-fn complain(why: &dyn Display, code: ExitCode) -> ExitCode {
-    // Where standard error is gone there is nobody to tell.
-    let _ = writeln!(io::stderr(), "pdbmux: {why}");
-    code
-}
-
-fn serve(flags: &Flags, env: &Environment) -> ExitCode {
-    let (config, notes) = match config::load_to_serve(flags, env) {
-        Ok(loaded) => loaded,
-        Err(why) => return complain(&why, ExitCode::from(2)),
-    };
+#[tokio::main]
+async fn serve(config: Config, notes: &[String]) -> anyhow::Result<()> {
     init_log(&config);
     for note in notes {
         tracing::warn!("{note}");
     }
-    match run(config) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(why) => complain(&format!("{why:#}"), ExitCode::FAILURE),
-    }
+    let shutdown = cli::shutdown().context("cannot wait for signals")?;
+    let listener = cli::bind(&config.listen).await?;
+    tracing::info!("listening on {}", listener.local_addr()?);
+    pdbmux::run(config, listener, shutdown).await;
+    Ok(())
+}
+
+#[tokio::main]
+async fn demo(config: Config) -> anyhow::Result<()> {
+    init_log(&config);
+    let stop = cli::shutdown().context("cannot wait for signals")?;
+    let listener = cli::bind(&config.listen).await?;
+    let proxy = |samples: Vec<_>, listener, shutdown| {
+        pdbmux::run(
+            Config {
+                backends: samples,
+                ..config
+            },
+            listener,
+            shutdown,
+        )
+    };
+    Ok(demo::run(
+        listener,
+        demo::stdin_lines(),
+        &mut io::stdout(),
+        stop,
+        proxy,
+    )
+    .await?)
 }
 
 fn init_log(config: &Config) {
@@ -55,12 +73,4 @@ fn init_log(config: &Config) {
         LogFormat::Text => log.init(),
         LogFormat::Json => log.json().init(),
     }
-}
-
-#[tokio::main]
-async fn run(config: Config) -> anyhow::Result<()> {
-    let shutdown = cli::shutdown().context("cannot wait for signals")?;
-    let listener = cli::bind(&config.listen).await?;
-    pdbmux::run(config, listener, shutdown).await;
-    Ok(())
 }

@@ -101,7 +101,7 @@ fn merge(bencher: Bencher<'_, '_>, path: &str, bodies: &[String; 2]) {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let route = Route::find(path).unwrap().unwrap();
     let plan = plan(&route, &Params::read(query).unwrap(), &settings).unwrap();
-    let Plan::Fan(_, merge) = plan else {
+    let Plan::Fan(fan) = plan else {
         panic!("not merged")
     };
     let nodes = &ESTATE.nodes;
@@ -121,7 +121,7 @@ fn merge(bencher: Bencher<'_, '_>, path: &str, bodies: &[String; 2]) {
     });
     let bytes: usize = bodies.iter().map(String::len).sum();
     bencher.counter(BytesCount::new(bytes)).bench(|| {
-        let merged = merge.run(black_box(&round), &[None, None], context);
+        let merged = fan.merge(black_box(&round), &[None, None], context);
         assert!(matches!(merged.outcome, Outcome::Answer(_)));
         merged
     });

@@ -3,15 +3,18 @@
 pub mod aggregates;
 pub mod damage;
 pub mod fold;
+mod holder;
 pub mod jolokia;
+pub mod listing;
 pub mod names;
 pub mod owners;
 pub mod records;
 pub mod version;
 mod whole;
 
-use crate::answer::Answer;
-use crate::json::ScanError;
+use crate::answer::{Answer, Pieces, pretty};
+use crate::json::{ScanError, check_utf8};
+use crate::plan::Ask;
 use crate::round::{BackendId, Part, Reply, Verdict, verdict};
 
 use damage::Damage;
@@ -27,8 +30,85 @@ pub enum Merge {
     Version,
     /// The first answer in configured order.
     First,
-    /// The attributes of an MBean.
-    Metrics(jolokia::ReadRequest),
+    /// Metrics, combined by the names of their attributes.
+    Metrics(jolokia::Metrics),
+    /// The union of flat lists.
+    List(listing::ListMerge),
+    /// The backend that has it; what to ask instead where that one's version cannot answer.
+    Holder(Option<Box<Fan>>),
+}
+
+/// A question to all backends and how their answers become one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fan {
+    /// What is asked.
+    pub ask: Ask,
+    /// How the answers become one.
+    pub merge: Merge,
+    /// How the answer is written.
+    pub layout: Layout,
+}
+
+/// How an answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Layout {
+    /// As the backends wrote its parts.
+    #[default]
+    AsItCame,
+    /// With line breaks, for people.
+    Pretty,
+}
+
+impl Fan {
+    /// A question whose answer is written as the backends write its parts.
+    pub(crate) fn new(ask: Ask, merge: Merge) -> Self {
+        Self {
+            ask,
+            merge,
+            layout: Layout::AsItCame,
+        }
+    }
+
+    /// The same question with its answer laid out for people, if the answer is put together here.
+    /// Backends are then asked without: blanks between records would only be in the way.
+    pub(crate) fn pretty(self) -> Self {
+        match self.merge {
+            Merge::Records(_) | Merge::Aggregates(_) | Merge::List(_) => Self {
+                ask: self.ask.without("pretty"),
+                layout: Layout::Pretty,
+                ..self
+            },
+            // Served as one backend sends it, or the parameter is refused by all of them.
+            Merge::Version | Merge::First | Merge::Metrics(_) | Merge::Holder(_) => self,
+        }
+    }
+
+    /// Merges a round, which holds its parts in configured order. `limits` are those that were sent
+    /// to each of them.
+    pub fn merge(
+        &self,
+        round: &[Part<'_>],
+        limits: &[Option<u32>],
+        context: Context<'_>,
+    ) -> Merged {
+        let mut merged = self.merge.run(round, limits, context);
+        if let (Layout::Pretty, Outcome::Answer(answer)) = (self.layout, &mut merged.outcome) {
+            let damaged =
+                |part: &&Part<'_>| merged.damaged.iter().any(|(id, _)| *id == part.backend);
+            let readable = round
+                .iter()
+                .filter(|part| !damaged(part))
+                .filter_map(|part| part.reply);
+            let bodies: Vec<_> = readable
+                .filter(Reply::is_success)
+                .map(|reply| reply.body)
+                .collect();
+            let text = pretty(&answer.pieces.assemble(&bodies));
+            answer.pieces = Pieces::default();
+            answer.pieces.push_made(&text);
+        }
+        merged
+    }
 }
 
 impl Merge {
@@ -37,15 +117,21 @@ impl Merge {
         matches!(self, Self::Records(records) if records.needs_freshness())
     }
 
-    /// Merges a round, which holds its parts in configured order. `limits` are those that were sent
-    /// to each of them.
-    pub fn run(&self, round: &[Part<'_>], limits: &[Option<u32>], context: Context<'_>) -> Merged {
+    /// Whether a backend that answered with `status` is not missed in the answer: to have nothing
+    /// to say is no failure where one backend speaks for all.
+    pub fn tolerates(&self, status: u16) -> bool {
+        matches!(self, Self::Holder(_)) && status == 404
+    }
+
+    fn run(&self, round: &[Part<'_>], limits: &[Option<u32>], context: Context<'_>) -> Merged {
         match self {
             Self::Records(plan) => records::merge(plan, round, limits, context),
             Self::Aggregates(plan) => aggregates::merge(plan, round),
             Self::Version => whole::lowest_version(round),
             Self::First => whole::first(round),
-            Self::Metrics(request) => whole::metrics(request, round),
+            Self::Metrics(metrics) => whole::metrics(metrics, round),
+            Self::List(plan) => listing::merge(plan, round, limits),
+            Self::Holder(otherwise) => holder::merge(round, otherwise.as_deref()),
         }
     }
 }
@@ -70,6 +156,8 @@ pub enum Outcome {
     Nothing,
     /// Sound answers whose values cannot be combined.
     Unfoldable(fold::FoldError),
+    /// Nothing yet: this is to be asked instead.
+    Instead(Box<Fan>),
     /// Not yet decided: these backends must be asked for more records first.
     AskAgain(Vec<Again>),
 }
@@ -119,7 +207,7 @@ pub(crate) fn read_round<'b, T>(
     for &Part { backend, reply } in round {
         let mut status = reply.map(|reply| reply.status);
         if let Some(reply) = reply.filter(Reply::is_success) {
-            match read(reply.body) {
+            match check_utf8(reply.body).and_then(|()| read(reply.body)) {
                 Ok(read) => {
                     good.push(Reading {
                         backend,

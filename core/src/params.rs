@@ -52,9 +52,10 @@ impl<'r> Params<'r> {
             .is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
-    /// The pairs to forward: those that `changes` does not name as they came, then the changed
-    /// ones that have a value. A repeated parameter is not changed (ruling 13).
-    pub(crate) fn forward(&self, changes: &[(&str, Option<String>)]) -> Vec<String> {
+    /// The pairs to forward, each by its name and as it is written: those that `changes` does not
+    /// name as they came, then the changed ones that have a value. A repeated parameter is not
+    /// changed (ruling 13).
+    pub(crate) fn forward(&self, changes: &[(&str, Option<String>)]) -> Vec<(String, String)> {
         let repeated = |name: &str| {
             self.pairs
                 .iter()
@@ -67,8 +68,11 @@ impl<'r> Params<'r> {
             .pairs
             .iter()
             .filter(|pair| !changes().any(|(name, _)| *name == pair.name));
-        let set = changes().filter_map(|(name, value)| Some(encode(name, value.as_deref()?)));
-        kept.map(|pair| pair.raw.to_owned()).chain(set).collect()
+        let kept = kept.map(|pair| (pair.name.clone().into_owned(), pair.raw.to_owned()));
+        let set = changes().filter_map(|(name, value)| {
+            Some(((*name).to_owned(), encode(name, value.as_deref()?)))
+        });
+        kept.chain(set).collect()
     }
 }
 
@@ -120,6 +124,14 @@ pub(crate) fn escapes_are_whole(text: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn forwarded(params: &Params<'_>, changes: &[(&str, Option<String>)]) -> Vec<String> {
+        params
+            .forward(changes)
+            .into_iter()
+            .map(|(_, raw)| raw)
+            .collect()
+    }
+
     #[test]
     fn values_are_form_decoded() {
         let params = Params::read("query=%5B%22%3D%22+%5d&limit=%2B3&flag&x=%ff").unwrap();
@@ -145,7 +157,7 @@ mod tests {
     fn r005_what_is_not_changed_is_forwarded_as_it_came() {
         let params = Params::read("query=%5b%5D+&limit=1&origin=a%20b&x&").unwrap();
         assert_eq!(
-            params.forward(&[]),
+            forwarded(&params, &[]),
             ["query=%5b%5D+", "limit=1", "origin=a%20b", "x"]
         );
         let changes = [
@@ -154,7 +166,7 @@ mod tests {
             ("query", Some("[\"é\"]".into())),
         ];
         assert_eq!(
-            params.forward(&changes),
+            forwarded(&params, &changes),
             ["origin=a%20b", "x", "limit=7", "query=%5B%22%C3%A9%22%5D"]
         );
     }
@@ -164,7 +176,7 @@ mod tests {
         let params = Params::read("limit=1&offset=3&lim%69t=2").unwrap();
         assert_eq!(params.get("limit"), None);
         let changes = [("limit", Some("7".to_owned())), ("offset", None)];
-        assert_eq!(params.forward(&changes), ["limit=1", "lim%69t=2"]);
+        assert_eq!(forwarded(&params, &changes), ["limit=1", "lim%69t=2"]);
     }
 
     #[test]

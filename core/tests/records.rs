@@ -61,8 +61,8 @@ fn serve(
         .extend_pairs(&params)
         .finish();
     let route = Route::find(&path).unwrap().unwrap();
-    let (ask, merge) = match plan(&route, &Params::read(&raw).unwrap(), settings).unwrap() {
-        Plan::Fan(ask, merge) => (ask, merge),
+    let fan = match plan(&route, &Params::read(&raw).unwrap(), settings).unwrap() {
+        Plan::Fan(fan) => fan,
         Plan::Ready(text) => {
             return Served {
                 records: read(text),
@@ -73,18 +73,18 @@ fn serve(
         }
         other => panic!("{other:?}"),
     };
-    let map = merge.needs_freshness().then(|| freshness(estate));
+    let map = fan.merge.needs_freshness().then(|| freshness(estate));
     let mut sent: Vec<Sent> = estate
         .iter()
-        .map(|backend| backend.answer(&ask.target()))
+        .map(|backend| backend.answer(&fan.ask.target()))
         .collect();
-    let mut limits = vec![ask.limit(); sent.len()];
+    let mut limits = vec![fan.ask.limit(); sent.len()];
     for _ in 0..40 {
         let context = Context {
             backends: &settings.backends,
             freshness: map.as_ref(),
         };
-        let merged = merge.run(&parts(&sent), &limits, context);
+        let merged = fan.merge(&parts(&sent), &limits, context);
         assert_eq!(merged.damaged, []);
         let bodies: Vec<_> = sent.iter().map(|sent| sent.body.as_bytes()).collect();
         match merged.outcome {
@@ -95,7 +95,7 @@ fn serve(
                     let known = limits[at].expect("a complete answer is asked for again");
                     assert!(again.limit.is_none_or(|limit| limit > known));
                     limits[at] = again.limit;
-                    sent[at] = estate[at].answer(&ask.clone().with_limit(again.limit).target());
+                    sent[at] = estate[at].answer(&fan.ask.clone().with_limit(again.limit).target());
                 }
             }
             other => panic!("{other:?}"),
@@ -405,18 +405,18 @@ proptest! {
         let (path, params) = request.target();
         let raw = form_urlencoded::Serializer::new(String::new()).extend_pairs(&params).finish();
         let route = Route::find(&path).unwrap().unwrap();
-        let Plan::Fan(ask, merge) = plan(&route, &Params::read(&raw).unwrap(), &settings).unwrap() else {
+        let Plan::Fan(fan) = plan(&route, &Params::read(&raw).unwrap(), &settings).unwrap() else {
             return Ok(());
         };
         let map = freshness(&estate);
         let context = Context { backends: &settings.backends, freshness: Some(&map) };
-        let mut sent: Vec<Sent> = estate.iter().map(|backend| backend.answer(&ask.target())).collect();
+        let mut sent: Vec<Sent> = estate.iter().map(|backend| backend.answer(&fan.ask.target())).collect();
         let limits = vec![None; sent.len()];
         let at = at.index(sent.len());
         sent[at] = Sent { body: " [ ] ".into(), total: Some(0) };
         let run = |parts: &[Part<'_>]| {
             let bodies: Vec<_> = parts.iter().filter_map(|part| Some(part.reply?.body)).collect();
-            match merge.run(parts, &limits[..parts.len()], context).outcome {
+            match fan.merge(parts, &limits[..parts.len()], context).outcome {
                 Outcome::Answer(answer) => answer.pieces.assemble(&bodies),
                 other => panic!("{other:?}"),
             }
@@ -448,18 +448,18 @@ proptest! {
         params.extend(limit.map(|limit| ("limit", limit.to_string())));
         let raw = form_urlencoded::Serializer::new(String::new()).extend_pairs(&params).finish();
         let route = Route::find(&path).unwrap().unwrap();
-        let Plan::Fan(ask, merge) = plan(&route, &Params::read(&raw).unwrap(), &settings).unwrap() else {
+        let Plan::Fan(fan) = plan(&route, &Params::read(&raw).unwrap(), &settings).unwrap() else {
             return Ok(());
         };
         let map = freshness(&estate);
         let context = Context { backends: &settings.backends, freshness: Some(&map) };
-        let whole = estate[0].answer(&ask.target()).body;
-        let mut sent: Vec<Sent> = estate.iter().map(|backend| backend.answer(&ask.target())).collect();
-        let limits = vec![ask.limit(); sent.len()];
-        let expected = merge.run(&parts(&sent)[1..], &limits[1..], context).outcome;
+        let whole = estate[0].answer(&fan.ask.target()).body;
+        let mut sent: Vec<Sent> = estate.iter().map(|backend| backend.answer(&fan.ask.target())).collect();
+        let limits = vec![fan.ask.limit(); sent.len()];
+        let expected = fan.merge(&parts(&sent)[1..], &limits[1..], context).outcome;
         for end in 0..whole.len() {
             sent[0].body = String::from_utf8_lossy(&whole.as_bytes()[..end]).into_owned();
-            let got = merge.run(&parts(&sent), &limits, context);
+            let got = fan.merge(&parts(&sent), &limits, context);
             prop_assert_eq!(got.damaged.len(), 1);
             prop_assert_eq!(got.damaged[0].0, BackendId(0));
             prop_assert_eq!(&got.outcome, &expected);

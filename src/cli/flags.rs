@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, TypedValueParser, ValueParser};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-use crate::config::{Flags, KEYS, Key};
+use crate::config::{Flags, KEYS, Key, wrap};
+
+const CONFIG: &str = "Config file to read, which must exist, or for config init to write";
 
 impl Args for Flags {
     fn augment_args(command: Command) -> Command {
@@ -15,7 +17,8 @@ impl Args for Flags {
             .value_name("FILE")
             .value_parser(ValueParser::path_buf())
             .global(true)
-            .help("Config file to read; it must exist (PDBMUX_CONFIG)");
+            .help(CONFIG)
+            .long_help(format!("{CONFIG} (PDBMUX_CONFIG)"));
         let keys = KEYS
             .iter()
             .filter_map(|key| key.flag.map(|flag| arg(key, flag)));
@@ -28,13 +31,14 @@ impl Args for Flags {
 }
 
 fn arg(key: &'static Key, flag: &'static str) -> Arg {
-    let default = key.default_text();
+    let tail = format!("[default: {}] ({})", key.default_text(), key.env());
     Arg::new(key.name)
         .long(flag)
         .value_name(key.hint)
         .value_parser(Unchecked(key.choices))
         .global(true)
-        .help(format!("{} [default: {default}] ({})", key.doc, key.env()))
+        .help(key.summary())
+        .long_help(wrap(&format!("{} {tail}", key.doc), 88).join("\n"))
 }
 
 impl FromArgMatches for Flags {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use clap::CommandFactory;
 use clap_mangen::Man;
-use clap_mangen::roff::{Inline, Roff, bold, roman};
+use clap_mangen::roff::{Roff, bold, roman};
 
 use super::{Cli, Shell};
 use crate::config::{KEYS, Key, SYSTEM_FILE, wrap};
@@ -18,8 +18,10 @@ const FORMS: &str = "A DURATION is written as 30s, 1m30s, 1.5s or 250ms; the uni
     false.";
 
 const BACKENDS: &str = "In the file, backends is a list of entries with the keys name and url. \
-    The variable PDBMUX_BACKENDS replaces that whole list: \
-    PDBMUX_BACKENDS='pdb-a=http://puppetdb1.example.com:8080,pdb-b=https://puppetdb2.example.com'";
+    The variable PDBMUX_BACKENDS replaces that whole list:";
+
+const EXAMPLE: &str =
+    "PDBMUX_BACKENDS='pdb-a=http://pdb1.example.com:8080,pdb-b=https://pdb2.example.com'";
 
 const EXITS: [(&str, &str); 3] = [
     ("0", "Done, or shut down as asked."),
@@ -60,6 +62,7 @@ pub(super) fn reference() -> String {
                 .map(|line| format!("  {line}")),
         );
     }
+    lines.push(format!("  {EXAMPLE}"));
     lines.push("\nConfig file, the first of:".to_owned());
     for (file, doc) in files() {
         entry(&mut lines, &file, doc);
@@ -138,11 +141,12 @@ fn describe(page: &mut Roff, before: &str, command: &clap::Command) {
         }
         let about = sub.get_long_about().or(sub.get_about());
         let about = about.map(ToString::to_string).unwrap_or_default();
-        item(page, vec![bold(name)], &about);
+        // Clap leaves the full stop off the first line, which the second paragraph then follows.
+        item(page, &name, &about.replace("\n\n", ". "));
         for arg in sub.get_arguments().filter(|arg| !arg.is_global_set()) {
             if let (false, Some(help)) = (arg.get_id() == "help", arg.get_help()) {
-                page.text([bold(arg.to_string()), roman(format!(": {help}."))]);
                 page.control("br", []);
+                page.text([bold(arg.to_string()), roman(format!(": {help}"))]);
             }
         }
     }
@@ -155,22 +159,26 @@ fn configuration() -> Roff {
         page.control("PP", []);
         page.text([roman(paragraph)]);
     }
+    page.control("PP", []);
+    page.control("nf", []);
+    page.text([roman(EXAMPLE)]);
+    page.control("fi", []);
     for key in KEYS {
-        item(&mut page, vec![bold(heading(key))], key.doc);
+        item(&mut page, &heading(key), key.doc);
     }
     page.control("SH", ["FILES"]);
     for (file, doc) in files() {
-        item(&mut page, vec![bold(file)], doc);
+        item(&mut page, &file, doc);
     }
     page.control("SH", ["EXIT STATUS"]);
     for (code, doc) in EXITS {
-        item(&mut page, vec![bold(code)], doc);
+        item(&mut page, code, doc);
     }
     page
 }
 
-fn item(page: &mut Roff, head: Vec<Inline>, doc: &str) {
+fn item(page: &mut Roff, head: &str, doc: &str) {
     page.control("TP", []);
-    page.text(head);
+    page.text([bold(head)]);
     page.text([roman(doc)]);
 }

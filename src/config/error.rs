@@ -5,7 +5,7 @@ use std::{fmt, io};
 
 use super::backend::BackendError;
 use super::layer::Origin;
-use super::value::ValueError;
+use super::value::{ValueError, shown};
 
 /// Why there is no configuration to run with.
 #[derive(Debug, thiserror::Error)]
@@ -73,7 +73,7 @@ pub enum ConfigError {
         why: String,
     },
     /// A key that does not exist.
-    #[error("{place} has the unknown key {key:?}: {hint}")]
+    #[error("{place} has the unknown key {}: {hint}", shown(.key))]
     UnknownKey {
         /// File and line.
         place: Place,

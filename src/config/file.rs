@@ -136,6 +136,14 @@ fn parse(path: &Path, text: &str) -> Result<Partial, ConfigError> {
 
 /// Keeps the first line of the parser's message, without the place, which is told before it.
 fn one_line(why: &serde_saphyr::Error) -> String {
+    if let serde_saphyr::Error::Unexpected { expected, .. } = why {
+        return match *expected {
+            "mapping start" => "keys with values belong here".to_owned(),
+            "sequence start" => "a list belongs here".to_owned(),
+            "string scalar" => "a single value belongs here".to_owned(),
+            other => format!("{other} belongs here"),
+        };
+    }
     let text = why.render_with_formatter(&serde_saphyr::UserMessageFormatter);
     let line = text.lines().next().unwrap_or_default();
     let line = line.strip_prefix("error: ").unwrap_or(line);

@@ -11,7 +11,7 @@ pub struct Key {
     pub name: &'static str,
     /// What a text for it looks like, for help.
     pub hint: &'static str,
-    /// What it means, in one sentence or two.
+    /// What it means: one short sentence, and often a second that says more.
     pub doc: &'static str,
     /// Its flag without the dashes, if it has one.
     pub flag: Option<&'static str>,
@@ -37,6 +37,12 @@ impl Key {
     /// The environment variable of this key.
     pub fn env(&self) -> String {
         format!("PDBMUX_{}", self.name.to_ascii_uppercase())
+    }
+
+    /// The first sentence of the doc, without its full stop.
+    pub fn summary(&self) -> &'static str {
+        let end = self.doc.find(". ");
+        end.map_or(self.doc.trim_end_matches('.'), |end| &self.doc[..end])
     }
 
     /// The default as text; empty for no backends.
@@ -109,8 +115,8 @@ pub static KEYS: &[Key] = &[
         "MODE",
         value::parse_merge,
         |merge: &_| value::merge_name(*merge).to_owned(),
-        "Which backend the facts of a shared node are taken from: under freshness the one with the \
-         newest report, under static the first configured one that has the node.",
+        "Which backend the facts of a shared node are taken from. Under freshness it is the one with \
+         the newest report, under static the first configured one that has the node.",
     )
     .flag("merge")
     .choices(&value::MERGES),
@@ -156,7 +162,7 @@ pub static KEYS: &[Key] = &[
         "BOOL",
         value::parse_switch,
         ToString::to_string,
-        "Whether that fact and key are added; false leaves the backends' records as they are.",
+        "Whether that fact and key are added. With false the backends' records stay as they are.",
     )
     .choices(&value::SWITCHES),
     scalar!(
@@ -164,8 +170,8 @@ pub static KEYS: &[Key] = &[
         "BOOL",
         value::parse_switch,
         ToString::to_string,
-        "Whether backends are probed and left out while they are down; false asks all of them on \
-         every request.",
+        "Whether backends are probed and left out while they are down. With false all of them are \
+         asked on every request.",
     )
     .flag("health-probe")
     .choices(&value::SWITCHES),

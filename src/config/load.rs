@@ -9,7 +9,7 @@ use super::error::ConfigError;
 use super::file::{self, FileChoice, SYSTEM_FILE};
 use super::key::{KEYS, Key};
 use super::layer::{Given, Origin, Partial};
-use super::{Config, value};
+use super::{Config, Listen, duration, value};
 
 /// More than this is never served from the cache (R206).
 const FACTS_TTL_CAP: Duration = Duration::from_secs(30);
@@ -75,7 +75,7 @@ pub fn load_from(flags: &Flags, env: &Environment, system: &Path) -> Result<Load
         loaded.lay(layer)?;
     }
     loaded.clamp();
-    loaded.note_shared_urls();
+    loaded.note_backends();
     Ok(loaded)
 }
 
@@ -90,6 +90,29 @@ pub fn load_to_serve(
         return Err(ConfigError::NoBackends);
     }
     Ok((loaded.config, loaded.notes))
+}
+
+/// What the demo serves with: quiet defaults for one machine, with the flags over them. Neither file
+/// nor variables count, so that a demo beside a configured pdbmux is still the demo.
+pub fn load_for_demo(flags: &Flags) -> Result<Config, ConfigError> {
+    let mut config = Config {
+        listen: Listen {
+            host: Some("127.0.0.1".to_owned()),
+            ..Config::default().listen
+        },
+        // A stopped sample is noticed, and a restarted one too, while somebody still looks.
+        timeout: Duration::from_secs(2),
+        freshness_ttl: Duration::from_secs(1),
+        facts_ttl: Duration::ZERO,
+        health_probe_interval: Duration::from_millis(500),
+        shutdown_timeout: Duration::from_secs(1),
+        log_level: "warn".to_owned(),
+        ..Config::default()
+    };
+    for given in flags.layer()?.0 {
+        given.apply(&mut config)?;
+    }
+    Ok(config)
 }
 
 /// The defaults with the flags over them, and the file that `config init` is to write (R289).
@@ -148,15 +171,20 @@ impl Loaded {
         if let Some((typed, origin)) = self.given.get("facts_ttl") {
             self.clamped = Some(typed.clone());
             self.notes.push(format!(
-                "facts_ttl {} ({origin}) is over the cap: 30s is used",
-                value::shown(typed)
+                "facts_ttl {} ({origin}) is over the cap: {} is used",
+                value::shown(typed),
+                duration::format(&FACTS_TTL_CAP)
             ));
         }
     }
 
-    /// Says where two backends are one PuppetDB: nothing breaks, and every count comes out double.
-    fn note_shared_urls(&mut self) {
+    /// Says where there is no backend, which only serving needs, and where two are one PuppetDB:
+    /// nothing breaks then, and every count comes out double.
+    fn note_backends(&mut self) {
         let backends = &self.config.backends;
+        if backends.is_empty() {
+            self.notes.push(ConfigError::NoBackends.to_string());
+        }
         for (at, backend) in backends.iter().enumerate() {
             if let Some(first) = backends[..at].iter().find(|b| b.url == backend.url) {
                 self.notes.push(format!(

@@ -58,7 +58,7 @@ impl fmt::Display for Loaded {
 
 impl Loaded {
     /// For machines: the same as one JSON object, with the exact origin of each value.
-    pub fn to_json(&self) -> String {
+    pub fn to_json(&self) -> serde_json::Value {
         let (file, searched) = match &self.file {
             FileChoice::Loaded(path) => (Some(path), &[][..]),
             FileChoice::Searched(paths) => (None, &paths[..]),
@@ -67,13 +67,12 @@ impl Loaded {
             .iter()
             .map(|key| (key.name.to_owned(), self.entry(key)))
             .collect();
-        let all = json!({
+        json!({
             "file": file,
             "searched": searched,
             "values": values,
             "notes": self.notes,
-        });
-        format!("{all:#}\n")
+        })
     }
 
     fn entry(&self, key: &Key) -> serde_json::Value {

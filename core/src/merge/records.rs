@@ -6,6 +6,8 @@
 mod scan;
 mod window;
 
+use std::collections::HashMap;
+
 use crate::answer::{Answer, ArrayPieces, Source};
 use crate::json::Members;
 use crate::merge::owners::{Certnames, Stamp};
@@ -14,13 +16,13 @@ use crate::paging::{RecordOrder, Window};
 use crate::provenance::{Mark, NodeKey, Provenance, SourceFact};
 use crate::round::{Part, Verdict};
 
-use scan::{Entry, Layout, Scanned};
+use scan::{Entry, Layout, Scanned, Subjects};
 
 /// How the records of several backends become one set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordMerge {
-    /// Where the age of a node's data is read from.
-    pub age: Age,
+    /// Which of the copies of a record are kept.
+    pub keep: Keep,
     /// The order of the merged set; empty for the order in which the backends sent it.
     pub order: RecordOrder,
     /// Whose idea of that order holds.
@@ -36,39 +38,48 @@ pub struct RecordMerge {
 }
 
 impl RecordMerge {
-    /// Whether the merged set is ordered by node first of all.
-    pub(crate) fn is_led_by_certname(&self) -> bool {
-        self.order
-            .members()
-            .first()
-            .is_some_and(|lead| lead == "certname")
-    }
-
     /// Whether the freshness map is of use: for the owners, or to know whether a backend's cut can
     /// be relied on.
     pub fn needs_freshness(&self) -> bool {
-        match self.age {
-            Age::FreshnessMap => true,
-            Age::OwnReport => {
+        match self.keep {
+            Keep::Freshest => true,
+            Keep::First => false,
+            Keep::NewestReport | Keep::Each(_) => {
                 self.text_order == TextOrder::Bytes
                     && self.window.upstream_limit().is_some()
-                    && self.is_led_by_certname()
+                    && self
+                        .order
+                        .members()
+                        .first()
+                        .is_some_and(|lead| lead == "certname")
             }
-            Age::Unknown => false,
         }
     }
 }
 
-/// Where the age of a node's data is read from.
+/// Which of the copies of a record are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Age {
-    /// From each record's own `report_timestamp` (R031).
-    OwnReport,
-    /// From the freshness map (R043). A node that it does not hold goes to the first configured
-    /// backend that returned it (R046).
-    FreshnessMap,
-    /// From nowhere: the first configured backend that returned a node wins (R045).
-    Unknown,
+pub enum Keep {
+    /// Those of the backend whose record of the node has the newest `report_timestamp` (R031).
+    NewestReport,
+    /// Those of the backend that has the node's newest report by the freshness map (R043). A node
+    /// that the map does not hold goes to the first configured backend that returned it (R046).
+    Freshest,
+    /// Those of the first configured backend that returned the node (R045).
+    First,
+    /// Each record once, however many backends have it; these columns tell records apart. A row
+    /// that one backend lists twice stays twice (ruling 3).
+    Each(&'static [&'static str]),
+}
+
+impl Keep {
+    /// The columns that tell what a record is about.
+    fn identity(self) -> &'static [&'static str] {
+        match self {
+            Self::NewestReport | Self::Freshest | Self::First => &["certname"],
+            Self::Each(identity) => identity,
+        }
+    }
 }
 
 /// By what text is compared where records are ordered.
@@ -99,13 +110,13 @@ pub fn merge(
     context: Context<'_>,
 ) -> Merged {
     let layout = Layout::of(plan);
-    let mut names = Certnames::default();
-    let readings = read_round(round, |body| layout.scan(body, &mut names));
+    let mut subjects = Subjects::default();
+    let readings = read_round(round, |body| layout.scan(body, &mut subjects));
     let outcome = match readings.verdict {
         Verdict::Replay(at) => Outcome::Replay(at),
         Verdict::Nothing => Outcome::Nothing,
         Verdict::Merge => {
-            let set = MergedSet::new(plan, &readings.good, &names, context);
+            let set = MergedSet::new(plan, &readings.good, &subjects, context);
             let limit_of = |backend| {
                 let mut asked = round.iter().zip(limits);
                 asked.find_map(|(part, limit)| limit.filter(|_| part.backend == backend))
@@ -147,9 +158,10 @@ impl<'p, 'b> MergedSet<'p, 'b> {
     fn new(
         plan: &'p RecordMerge,
         readings: &'p [Reading<'b, Scanned>],
-        names: &'p Certnames<'b>,
+        subjects: &'p Subjects<'b>,
         context: Context<'p>,
     ) -> Self {
+        let names = &subjects.names;
         let winners = winners(plan, readings, names, context);
         let facts = match (plan.provenance.mark, plan.provenance.name.as_deref()) {
             (Mark::Fact | Mark::FactsOnly(_), Some(name)) => readings
@@ -159,7 +171,7 @@ impl<'p, 'b> MergedSet<'p, 'b> {
             (Mark::Fact | Mark::FactsOnly(_), None) | (Mark::Nothing | Mark::Key, _) => Vec::new(),
         };
         let keeps_records = !matches!(plan.provenance.mark, Mark::FactsOnly(_));
-        let mut marked = vec![facts.is_empty(); names.len()];
+        let mut marked = vec![false; if facts.is_empty() { 0 } else { names.len() }];
         let mut kept = Vec::new();
         for (from, reading) in readings.iter().zip(0u16..) {
             let is_asked_for = match plan.provenance.mark {
@@ -167,17 +179,18 @@ impl<'p, 'b> MergedSet<'p, 'b> {
                 _ => true,
             };
             for (found, entry) in from.read.entries.iter().zip(0..) {
-                let wins = found
-                    .certname
-                    .is_none_or(|certname| winners[certname as usize] == reading);
-                if !wins {
+                let winner = found
+                    .subject
+                    .and_then(|subject| winners.get(subject as usize));
+                if winner.is_some_and(|winner| *winner != reading) {
                     continue;
                 }
                 if keeps_records {
                     kept.push(Kept::Records { reading, entry });
                 }
-                if let Some(certname) = found.certname
-                    && !std::mem::replace(&mut marked[certname as usize], true)
+                if let Some(subject) = found.subject
+                    && let Some(marked) = marked.get_mut(subject as usize)
+                    && !std::mem::replace(marked, true)
                     && is_asked_for
                 {
                     kept.push(Kept::Fact { reading, entry });
@@ -192,6 +205,9 @@ impl<'p, 'b> MergedSet<'p, 'b> {
             kept,
         };
         set.sort();
+        if let Keep::Each(_) = plan.keep {
+            set.keep_each(subjects.len());
+        }
         set
     }
 
@@ -208,6 +224,27 @@ impl<'p, 'b> MergedSet<'p, 'b> {
         self.kept = kept;
     }
 
+    /// Drops copies of a record that came from another backend before. A row that one backend lists
+    /// n times stays n times, and copies elsewhere add to that only what they list more.
+    fn keep_each(&mut self, subjects: usize) {
+        let mut served = vec![0u32; subjects];
+        let mut seen: HashMap<(u32, u16), u32> = HashMap::new();
+        let mut kept = std::mem::take(&mut self.kept);
+        kept.retain(|kept| {
+            let (Kept::Records { reading, entry } | Kept::Fact { reading, entry }) = *kept;
+            let Some(subject) = self.entry(reading, entry).1.subject else {
+                return true;
+            };
+            let seen = seen.entry((subject, reading)).or_default();
+            *seen += 1;
+            let served = &mut served[subject as usize];
+            let more = *seen > *served;
+            *served += u32::from(more);
+            more
+        });
+        self.kept = kept;
+    }
+
     fn entry(&self, reading: u16, entry: usize) -> (&Reading<'b, Scanned>, &Entry) {
         let reading = &self.readings[usize::from(reading)];
         (reading, &reading.read.entries[entry])
@@ -216,7 +253,7 @@ impl<'p, 'b> MergedSet<'p, 'b> {
     /// What the synthetic fact of an entry's node takes from its records: certname, environment.
     fn fact_parts(&self, reading: u16, entry: usize) -> (&[u8], &[u8]) {
         let (reading, found) = self.entry(reading, entry);
-        let certname = found.certname.map(|number| self.names.name(number));
+        let certname = found.subject.map(|number| self.names.name(number));
         let environment = reading.read.mark(entry).map(|span| &reading.body[span]);
         (certname.unwrap_or(b"null"), environment.unwrap_or(b"null"))
     }
@@ -298,30 +335,33 @@ impl<'p, 'b> MergedSet<'p, 'b> {
     }
 }
 
-/// The place among the readings of each certname's winner.
+/// The place among the readings of each certname's winner; empty where records do not compete.
 fn winners(
     plan: &RecordMerge,
     readings: &[Reading<'_, Scanned>],
     names: &Certnames<'_>,
     context: Context<'_>,
 ) -> Vec<u16> {
+    if let Keep::Each(_) = plan.keep {
+        return Vec::new();
+    }
     let mut best: Vec<Option<(u16, Stamp)>> = vec![None; names.len()];
     for (reading, at) in readings.iter().zip(0u16..) {
         for (entry, index) in reading.read.entries.iter().zip(0..) {
-            let Some(certname) = entry.certname else {
+            let Some(certname) = entry.subject else {
                 continue;
             };
             let best = &mut best[certname as usize];
-            let stamp = match plan.age {
-                Age::OwnReport => reading.read.stamp(index),
-                Age::Unknown => None,
-                Age::FreshnessMap if best.is_some_and(|(winner, _)| winner == at) => continue,
-                Age::FreshnessMap => {
+            let stamp = match plan.keep {
+                Keep::NewestReport => reading.read.stamp(index),
+                Keep::Freshest if best.is_some_and(|(winner, _)| winner == at) => continue,
+                Keep::Freshest => {
                     let name = names.name(certname);
                     context
                         .freshness
                         .and_then(|map| map.stamp(name, reading.backend))
                 }
+                Keep::First | Keep::Each(_) => None,
             };
             if best.is_none_or(|(_, newest)| stamp > newest) {
                 *best = Some((at, stamp));

@@ -26,7 +26,7 @@ fn planned(target: &str) -> Result<Plan, Refusal> {
 fn asked(target: &str) -> (&'static str, String) {
     let plan = planned(&encoded(target)).unwrap();
     let (how, ask) = match plan {
-        Plan::Fan(ask, _) => ("all", ask),
+        Plan::Fan(Fan { ask, .. }) => ("all", ask),
         Plan::Turns(ask, Turns::Configured) => ("in turn", ask),
         Plan::Turns(ask, Turns::OwnerFirst { .. }) => ("owner first", ask),
         Plan::Ready(body) => return ("none", body.to_owned()),
@@ -38,7 +38,10 @@ fn asked(target: &str) -> (&'static str, String) {
 
 fn records(target: &str) -> RecordMerge {
     match planned(&encoded(target)).unwrap() {
-        Plan::Fan(_, Merge::Records(records)) => records,
+        Plan::Fan(Fan {
+            merge: Merge::Records(records),
+            ..
+        }) => records,
         other => panic!("{target}: {other:?}"),
     }
 }

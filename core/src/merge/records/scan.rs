@@ -1,16 +1,20 @@
 //! Reading one backend's records for a merge by certname.
 
-use crate::json::{Kind, Records, ScanError, Span, key_is, kind};
+use std::collections::HashMap;
+
+use crate::json::{Records, ScanError, Span, spells};
+use crate::merge::fold::Canonical;
 use crate::merge::owners::{Certnames, Stamp, stamp};
 use crate::provenance::Mark;
 
-use super::{Age, RecordMerge};
+use super::{Keep, RecordMerge};
 
 /// Which members are read from each record, and what for.
 pub(super) struct Layout<'p> {
     keys: Vec<&'p str>,
-    certname: usize,
-    /// Where the age of the record stands.
+    /// The members that tell what a record is about.
+    identity: Vec<usize>,
+    /// Where the time of the node's report stands.
     stamp: Option<usize>,
     /// The name under which upstream facts are dropped, and where it stands.
     dropped_name: Option<(usize, &'p str)>,
@@ -24,7 +28,8 @@ pub(super) struct Layout<'p> {
 /// One record, or neighbours of one certname.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
-    pub(super) certname: Option<u32>,
+    /// What it is about, if it says so.
+    pub(super) subject: Option<u32>,
     pub(super) span: Span,
 }
 
@@ -32,7 +37,7 @@ pub(super) struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Scanned {
     pub(super) entries: Vec<Entry>,
-    /// The age of each entry, where it is read from records.
+    /// The time of each entry's report, where it is read from records.
     stamps: Vec<Stamp>,
     /// For each entry the mark's place, if the layout has one, then those of the order members.
     places: Vec<Option<Span>>,
@@ -45,6 +50,31 @@ pub(super) struct Scanned {
     pub(super) dropped: usize,
     /// The order members of the last record delivered.
     pub(super) last: Vec<Option<Span>>,
+}
+
+/// Numbers for what the records of a round are about.
+#[derive(Debug, Default)]
+pub(super) struct Subjects<'b> {
+    /// Of subjects that one string names: a certname, a report's hash.
+    pub(super) names: Certnames<'b>,
+    /// Of rows that several columns tell apart, by value: versions of PuppetDB need not spell JSON
+    /// inside a column alike (trap T38).
+    rows: HashMap<Vec<Canonical<'b>>, u32>,
+}
+
+impl<'b> Subjects<'b> {
+    pub(super) fn len(&self) -> usize {
+        self.names.len() + self.rows.len()
+    }
+
+    fn row(&mut self, columns: impl Iterator<Item = Option<&'b [u8]>>) -> u32 {
+        let key = columns
+            .map(|raw| Canonical::new(raw.unwrap_or_default()))
+            .collect();
+        // An answer cannot hold 2^32 rows: it is bounded by its size in bytes.
+        let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        *self.rows.entry(key).or_insert(next)
+    }
 }
 
 impl Scanned {
@@ -64,7 +94,7 @@ impl Scanned {
 
 impl<'p> Layout<'p> {
     pub(super) fn of(plan: &'p RecordMerge) -> Self {
-        let mut keys = vec!["certname"];
+        let mut keys = Vec::new();
         let mut place = |key: &'p str| {
             keys.iter()
                 .position(|known| *known == key)
@@ -73,17 +103,23 @@ impl<'p> Layout<'p> {
                     keys.len() - 1
                 })
         };
+        let identity = plan
+            .keep
+            .identity()
+            .iter()
+            .map(|name| place(name))
+            .collect();
         let name = plan.provenance.name.as_deref();
-        let stamp = match plan.age {
-            Age::OwnReport => Some(place("report_timestamp")),
-            Age::FreshnessMap | Age::Unknown => None,
+        let by_node = matches!(plan.keep, Keep::Freshest | Keep::First);
+        let stamp = match plan.keep {
+            Keep::NewestReport => Some(place("report_timestamp")),
+            Keep::Freshest | Keep::First | Keep::Each(_) => None,
         };
         // A name that only pdbmux asked for decides nothing that the client sees (R069).
         let sees_name = plan.strip.iter().all(|column| column != "name");
-        let dropped_name = match plan.age {
-            Age::FreshnessMap | Age::Unknown if sees_name => name.map(|name| (place("name"), name)),
-            Age::FreshnessMap | Age::Unknown | Age::OwnReport => None,
-        };
+        let dropped_name = name
+            .filter(|_| by_node && sees_name)
+            .map(|name| (place("name"), name));
         let mark = match (plan.provenance.mark, name) {
             (Mark::Fact | Mark::FactsOnly(_), _) => Some(place("environment")),
             (Mark::Key, Some(name)) => Some(place(name)),
@@ -95,10 +131,10 @@ impl<'p> Layout<'p> {
             .iter()
             .map(|member| place(member))
             .collect();
-        let grouped = order.is_empty() && plan.strip.is_empty() && stamp.is_none();
+        let grouped = by_node && order.is_empty() && plan.strip.is_empty();
         Self {
             keys,
-            certname: 0,
+            identity,
             stamp,
             dropped_name,
             mark,
@@ -111,7 +147,7 @@ impl<'p> Layout<'p> {
     pub(super) fn scan<'b>(
         &self,
         body: &'b [u8],
-        names: &mut Certnames<'b>,
+        subjects: &mut Subjects<'b>,
     ) -> Result<Scanned, ScanError> {
         let mut fields = vec![None; self.keys.len()];
         let mut records = Records::new(body, &self.keys);
@@ -121,7 +157,7 @@ impl<'p> Layout<'p> {
             each: marks + self.order.len(),
             ..Scanned::default()
         };
-        // The certname of the record before and its number: neighbours are mostly of one node.
+        // The subject of the record before: neighbours are mostly of one node.
         let mut before: Option<(&[u8], u32)> = None;
         let mut joinable = false;
         while let Some(span) = records.next(&mut fields)? {
@@ -129,27 +165,30 @@ impl<'p> Layout<'p> {
             let text = |at: usize| fields[at].clone().map(|span: Span| &body[span]);
             if self
                 .dropped_name
-                .is_some_and(|(at, name)| is_string(text(at), name))
+                .is_some_and(|(at, name)| text(at).is_some_and(|raw| spells(raw, name)))
             {
                 scanned.dropped += 1;
                 joinable = false;
                 continue;
             }
-            let certname = match (text(self.certname), before) {
-                (Some(raw), Some((known, number))) if known == raw => Some(number),
-                (raw, _) => {
-                    joinable = false;
-                    before = raw.map(|raw| (raw, names.number(raw)));
-                    before.map(|(_, number)| number)
-                }
+            let subject = match *self.identity {
+                [single] => match (text(single), before) {
+                    (Some(raw), Some((known, number))) if known == raw => Some(number),
+                    (raw, _) => {
+                        joinable = false;
+                        before = raw.map(|raw| (raw, subjects.names.number(raw)));
+                        before.map(|(_, number)| number)
+                    }
+                },
+                ref several => Some(subjects.row(several.iter().map(|at| text(*at)))),
             };
             if let Some(last) = scanned.entries.last_mut().filter(|_| joinable) {
                 last.span.end = span.end;
                 continue;
             }
-            joinable = self.grouped && certname.is_some();
+            joinable = self.grouped && subject.is_some();
             scanned.stamps.extend(self.stamp.map(|at| stamp(text(at))));
-            scanned.entries.push(Entry { certname, span });
+            scanned.entries.push(Entry { subject, span });
             let wanted = self.mark.iter().chain(&self.order);
             scanned.places.extend(wanted.map(|at| fields[*at].clone()));
         }
@@ -158,8 +197,4 @@ impl<'p> Layout<'p> {
         }
         Ok(scanned)
     }
-}
-
-fn is_string(raw: Option<&[u8]>, text: &str) -> bool {
-    raw.is_some_and(|raw| kind(raw) == Kind::String && key_is(raw, text))
 }

@@ -13,7 +13,7 @@ use crate::paging::MAX_ROWS;
 use crate::round::BackendId;
 
 use super::scan::Scanned;
-use super::{Kept, MergedSet, TextOrder};
+use super::{Keep, Kept, MergedSet, TextOrder};
 
 /// How much more is asked for each time. A window is rarely short by more than the shared nodes.
 const GROWTH: u32 = 4;
@@ -38,14 +38,17 @@ pub(super) fn undecided(
         };
         let decided = match set.plan.text_order {
             TextOrder::Backend => last_needed.is_some(),
-            TextOrder::Bytes if !cuts_by_certname(set, reading, at, freshness) => {
-                again.push(Again {
-                    backend,
-                    limit: None,
-                });
-                continue;
+            TextOrder::Bytes => {
+                let agreed = agreed_members(set, reading, at, freshness);
+                if agreed == 0 {
+                    again.push(Again {
+                        backend,
+                        limit: None,
+                    });
+                    continue;
+                }
+                last_needed.is_some_and(|last| is_decided(set, last, reading, agreed))
             }
-            TextOrder::Bytes => last_needed.is_some_and(|last| is_decided(set, last, reading)),
         };
         if decided {
             continue;
@@ -56,42 +59,94 @@ pub(super) fn undecided(
     again
 }
 
-/// Whether a backend's cut is known to leave off none but records of nodes that come behind in the
-/// order that is merged by.
+/// Columns that every database orders alike: times, hashes, and words in lower case.
+const AGREED: [&str; 11] = [
+    "end_time",
+    "start_time",
+    "producer_timestamp",
+    "receive_time",
+    "hash",
+    "status",
+    "timestamp",
+    "run_start_time",
+    "run_end_time",
+    "report_receive_time",
+    "report",
+];
+
+/// By how many members, the leading ones, a backend's cut is known to be ours: it leaves off none
+/// but records that come behind in the order that is merged by.
 ///
-/// Only led by certname do all copies of a node lie at the same place of every backend's order,
-/// and only a database that sorts certnames by their bytes has that order. What one cut delivered
-/// may be in order by chance, so the freshness map has to vouch for the whole list; the check
-/// here is for nodes that are newer than the map.
-fn cuts_by_certname(
+/// A certname is text, and only a database that sorts it by bytes has our order. What one cut
+/// delivered may be in order by chance, so the freshness map has to vouch for the whole list; the
+/// check here is for nodes that are newer than the map. Where copies of a node compete they must
+/// also lie at the same place of every backend's order, which is so only if certname leads it; of
+/// copies that do not, the first is served, wherever the others lie.
+fn agreed_members(
     set: &MergedSet<'_, '_>,
     reading: &Reading<'_, Scanned>,
     at: u16,
     freshness: Option<&FreshnessMap>,
-) -> bool {
-    let certname = |entry| set.key(Kept::Records { reading: at, entry }, 0);
-    set.plan.is_led_by_certname()
-        && freshness.is_some_and(|map| map.lists_by_bytes(reading.backend))
-        && (1..reading.read.entries.len())
-            .all(|next| by_lead(set, certname(next - 1), certname(next)).is_le())
+) -> usize {
+    let vouched = freshness.is_some_and(|map| map.lists_by_bytes(reading.backend));
+    let members = set.plan.order.members();
+    let is_ours = |member: &String| match set.plan.keep {
+        Keep::Each(_) => AGREED.contains(&&**member) || (vouched && member == "certname"),
+        Keep::NewestReport | Keep::Freshest | Keep::First => vouched && member == "certname",
+    };
+    let agreed = members.iter().take_while(|member| is_ours(member)).count();
+    let in_order = (1..reading.read.entries.len()).all(|next| {
+        compare(
+            set,
+            agreed,
+            |m| key_of(set, at, next - 1, m),
+            |m| key_of(set, at, next, m),
+        )
+        .is_le()
+    });
+    if in_order { agreed } else { 0 }
+}
+
+fn key_of<'s>(
+    set: &'s MergedSet<'_, '_>,
+    reading: u16,
+    entry: usize,
+    at: usize,
+) -> Option<&'s [u8]> {
+    set.key(Kept::Records { reading, entry }, at)
 }
 
 /// Whether all records up to `kept` are known, as far as `reading` could hold any.
 ///
-/// The node at which a backend was cut off is not, unless it has one record: within a node, the
-/// database may sort otherwise.
-fn is_decided(set: &MergedSet<'_, '_>, kept: Kept, reading: &Reading<'_, Scanned>) -> bool {
-    let last = reading.read.last.first().cloned().flatten();
-    let last = last.map(|span| &reading.body[span]);
-    match by_lead(set, set.key(kept, 0), last) {
+/// Records that are equal in all agreed members to the last one delivered are not, unless those are
+/// all members there are: the database may sort the others otherwise.
+fn is_decided(
+    set: &MergedSet<'_, '_>,
+    kept: Kept,
+    reading: &Reading<'_, Scanned>,
+    agreed: usize,
+) -> bool {
+    let last = |at: usize| {
+        let span = reading.read.last.get(at).cloned().flatten();
+        span.map(|span| &reading.body[span])
+    };
+    match compare(set, agreed, |at| set.key(kept, at), last) {
         Ordering::Less => true,
-        Ordering::Equal => set.plan.order.members().len() == 1,
+        Ordering::Equal => set.plan.order.members().len() == agreed,
         Ordering::Greater => false,
     }
 }
 
-/// Compares two values of the leading order member.
-fn by_lead(set: &MergedSet<'_, '_>, a: Option<&[u8]>, b: Option<&[u8]>) -> Ordering {
-    let order = &set.plan.order;
-    order.compare(|at| a.filter(|_| at == 0), |at| b.filter(|_| at == 0))
+/// Compares by the leading `agreed` members alone.
+fn compare<'v>(
+    set: &MergedSet<'_, '_>,
+    agreed: usize,
+    a: impl Fn(usize) -> Option<&'v [u8]>,
+    b: impl Fn(usize) -> Option<&'v [u8]>,
+) -> Ordering {
+    let among = |at: usize| at < agreed;
+    set.plan.order.compare(
+        |at| a(at).filter(|_| among(at)),
+        |at| b(at).filter(|_| among(at)),
+    )
 }

@@ -10,7 +10,7 @@ fn r005_a_request_goes_upstream_byte_for_byte_where_no_rule_rewrites_it() {
         ("facts/os", "all"),
         ("nodes?query=", "all"),
         ("nodes?query=%5b%22%3d%22,%22certname%22,+%22a%22%5D", "all"),
-        ("facts?query=facts%20%7B%7D&origin=x%20y&pretty=true", "all"),
+        ("facts?query=facts%20%7B%7D&origin=x%20y&pretty=no", "all"),
         ("facts?order_by=%5b%5D&include_total=TRUE", "all"),
         ("facts?order_by=[{%22field%22:%22value%22}]", "all"),
         (
@@ -25,14 +25,14 @@ fn r005_a_request_goes_upstream_byte_for_byte_where_no_rule_rewrites_it() {
             "resources?query=[%22=%22,%22type%22,%22File%22]&limit=3&offset=2",
             "in turn",
         ),
-        ("reports?limit=3&offset=2&order_by=x", "in turn"),
+        ("environments?limit=3&offset=2&order_by=x", "in turn"),
         ("?query=nodes%7B%7D", "in turn"),
         ("nodes/a%2Db/facts?offset=1", "owner first"),
         ("factsets/a?limit=x", "owner first"),
     ] {
         let found = planned(target).unwrap();
         let ask = match found {
-            Plan::Fan(ask, _) if how == "all" => ask,
+            Plan::Fan(Fan { ask, .. }) if how == "all" => ask,
             Plan::Turns(ask, Turns::Configured) if how == "in turn" => ask,
             Plan::Turns(ask, Turns::OwnerFirst { .. }) if how == "owner first" => ask,
             other => panic!("{target}: {other:?}"),
@@ -261,7 +261,12 @@ fn r057_the_source_fact_is_made_of_the_facts_merge() {
     let mut settings = settings();
     settings.source = None;
     let path = "/pdb/query/v4/facts/pdbmux_source/pdb-c";
-    let Plan::Fan(ask, Merge::Records(records)) = planned_with(&settings, path).unwrap() else {
+    let Plan::Fan(Fan {
+        ask,
+        merge: Merge::Records(records),
+        ..
+    }) = planned_with(&settings, path).unwrap()
+    else {
         panic!("not merged")
     };
     assert_eq!(ask.target(), path);

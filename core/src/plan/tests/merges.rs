@@ -45,7 +45,11 @@ fn r033_to_r085_each_query_shape_has_its_mark() {
     let mut settings = settings();
     settings.source = None;
     for path in ["/pdb/query/v4/nodes", "/pdb/query/v4/facts"] {
-        let Plan::Fan(_, Merge::Records(records)) = planned_with(&settings, path).unwrap() else {
+        let Plan::Fan(Fan {
+            merge: Merge::Records(records),
+            ..
+        }) = planned_with(&settings, path).unwrap()
+        else {
             panic!("not merged")
         };
         assert_eq!(records.provenance, Provenance::default(), "{path}");
@@ -59,27 +63,27 @@ fn r037_r043_r045_owners_are_found_as_configured() {
         settings.strategy = strategy;
         let target = format!("/pdb/query/v4/{target}");
         match planned_with(&settings, &target).unwrap() {
-            Plan::Fan(_, merge) => merge,
+            Plan::Fan(Fan { merge, .. }) => merge,
             other => panic!("{other:?}"),
         }
     };
-    let mut age = |strategy, target: &str| match merge(strategy, target) {
-        Merge::Records(records) => (records.age, records.needs_freshness()),
+    let mut keep = |strategy, target: &str| match merge(strategy, target) {
+        Merge::Records(records) => (records.keep, records.needs_freshness()),
         other => panic!("{other:?}"),
     };
     let (fresh, fixed) = (Strategy::Freshness, Strategy::Static);
-    assert_eq!(age(fresh, "nodes"), (Age::OwnReport, false));
-    assert_eq!(age(fixed, "nodes"), (Age::OwnReport, false));
+    assert_eq!(keep(fresh, "nodes"), (Keep::NewestReport, false));
+    assert_eq!(keep(fixed, "nodes"), (Keep::NewestReport, false));
     for target in ["facts", "facts/os", "facts/pdbmux_source", "facts?limit=1"] {
-        assert_eq!(age(fresh, target), (Age::FreshnessMap, true), "{target}");
+        assert_eq!(keep(fresh, target), (Keep::Freshest, true), "{target}");
         // No `/nodes` request is made.
-        assert_eq!(age(fixed, target), (Age::Unknown, false), "{target}");
+        assert_eq!(keep(fixed, target), (Keep::First, false), "{target}");
     }
     // T12: the map knows by what a backend orders certnames.
-    assert_eq!(age(fresh, "nodes?limit=1"), (Age::OwnReport, true));
-    assert_eq!(age(fresh, "nodes?offset=1"), (Age::OwnReport, false));
+    assert_eq!(keep(fresh, "nodes?limit=1"), (Keep::NewestReport, true));
+    assert_eq!(keep(fresh, "nodes?offset=1"), (Keep::NewestReport, false));
     let by_time = "nodes?limit=1&order_by=[{%22field%22:%22report_timestamp%22}]";
-    assert_eq!(age(fresh, by_time), (Age::OwnReport, false));
+    assert_eq!(keep(fresh, by_time), (Keep::NewestReport, false));
 }
 
 #[test]
@@ -89,7 +93,10 @@ fn a_single_backends_own_order_is_the_order() {
         settings.backends = backends.iter().map(|&name| name.to_owned()).collect();
         let target = format!("/pdb/query/v4/{target}");
         match planned_with(&settings, &target).unwrap() {
-            Plan::Fan(_, Merge::Records(records)) => records.text_order,
+            Plan::Fan(Fan {
+                merge: Merge::Records(records),
+                ..
+            }) => records.text_order,
             other => panic!("{other:?}"),
         }
     };
@@ -124,8 +131,14 @@ fn r149_r137_totals_are_added_counted_or_not_sent() {
         ),
     ] {
         let total = match planned(&encoded(target)).unwrap() {
-            Plan::Fan(_, Merge::Records(records)) => records.total,
-            Plan::Fan(_, Merge::Aggregates(aggregates)) => aggregates.total,
+            Plan::Fan(Fan {
+                merge: Merge::Records(records),
+                ..
+            }) => records.total,
+            Plan::Fan(Fan {
+                merge: Merge::Aggregates(aggregates),
+                ..
+            }) => aggregates.total,
             other => panic!("{target}: {other:?}"),
         };
         assert_eq!(total, expected, "{target}");
@@ -218,7 +231,7 @@ fn r243_to_r248_and_writes_have_their_plans() {
         ("/pdb/admin/v1/archive", None),
     ] {
         let found = match planned_with(&settings(), path).unwrap() {
-            Plan::Fan(ask, merge) => {
+            Plan::Fan(Fan { ask, merge, .. }) => {
                 assert_eq!(ask.target(), path);
                 Some(merge)
             }
@@ -229,7 +242,7 @@ fn r243_to_r248_and_writes_have_their_plans() {
     }
     // R258: neither escaping is lost.
     let path = "/metrics/v2/read/java.lang%3Atype=Memory!/x/HeapMemoryUsage?maxDepth=3";
-    let Plan::Fan(ask, merge) = planned_with(&settings(), path).unwrap() else {
+    let Plan::Fan(Fan { ask, merge, .. }) = planned_with(&settings(), path).unwrap() else {
         panic!("not merged")
     };
     assert_eq!(ask.target(), path);
