@@ -264,7 +264,8 @@ fn record_merge(
 
 fn facts_keep(settings: &Settings) -> Keep {
     match settings.strategy {
-        Strategy::Freshness => Keep::Freshest,
-        Strategy::Static => Keep::First,
+        // With one backend there is no choice to make.
+        Strategy::Freshness if settings.backends.len() > 1 => Keep::Freshest,
+        Strategy::Freshness | Strategy::Static => Keep::First,
     }
 }

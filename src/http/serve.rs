@@ -117,10 +117,7 @@ impl App {
                 .filter(|backend| !covering.covers(*backend))
             {
                 let backend = self.name(backend);
-                tracing::warn!(
-                    backend,
-                    "its nodes could not be read: shared nodes go to others"
-                );
+                tracing::warn!(backend, "how new its nodes are could not be learnt");
             }
             map = Some(covering);
         }
