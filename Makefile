@@ -31,7 +31,7 @@ lint: ## Format, clippy, docs and dependencies
 	$(CARGO) clippy --workspace --all-targets --quiet
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 	$(CARGO) check --quiet --manifest-path fuzz/Cargo.toml
-	$(CARGO) deny --workspace --log-level error check bans licenses sources
+	$(CARGO) deny --all-features --log-level error check bans licenses sources
 
 .PHONY: e2e
 e2e: ## The tests on real PuppetDBs and real clients (Debian or Ubuntu, as root)
