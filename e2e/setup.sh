@@ -1,0 +1,115 @@
+#!/bin/bash
+# Installs what the end-to-end rig needs on Debian or Ubuntu, as root: PuppetDB,
+# PostgreSQL, a second, newer PuppetDB in a folder of its own, and Puppetboard.
+# Idempotent; everything that is already there is left alone.
+#
+#   PDBMUX_RIG_DIR        the rig's folder (default: .rig in the repository)
+#   PDBMUX_E2E_BACKENDS   set: PuppetDBs come from outside, only Puppetboard is installed
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+rig=${PDBMUX_RIG_DIR:-$(dirname "$here")/.rig}
+newer=$rig/trixie
+packages=(puppetdb postgresql debootstrap python3 python3-venv)
+export DEBIAN_FRONTEND=noninteractive
+
+say() { printf 'e2e setup: %s\n' "$*"; }
+
+installed() {
+  local states
+  states=$(dpkg-query -W -f '${db:Status-Status}\n' "$@" 2>/dev/null) &&
+    ! grep -qvx installed <<<"$states"
+}
+
+# A package lists no candidate until the package lists have been fetched once.
+refresh_lists() {
+  if [[ $(apt-cache policy "$@") != *"Candidate: "[0-9]* ]]; then
+    apt-get update -q
+  fi
+}
+
+# The rig starts its own servers: a package's default one would only take a port.
+policy=/usr/sbin/policy-rc.d
+without_services() {
+  if [[ -e $policy ]]; then
+    "$@"
+    return
+  fi
+  trap 'rm -f "$policy"' EXIT
+  printf '#!/bin/sh\nexit 101\n' >"$policy"
+  chmod 755 "$policy"
+  "$@"
+  rm -f "$policy"
+  trap - EXIT
+}
+
+install_packages() {
+  installed "${packages[@]}" && return
+  say "installing ${packages[*]}"
+  for package in "${packages[@]}"; do refresh_lists "$package"; done
+  # The package's own database set-up fails without a running server; the rig does not use it.
+  without_services apt-get install -q -y --no-install-recommends "${packages[@]}" || true
+  installed "${packages[@]}" || {
+    say "apt-get could not install ${packages[*]}"
+    exit 1
+  }
+}
+
+# The mirror this machine itself uses, whatever it is.
+mirror() {
+  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' 2>/dev/null |
+    head -n 1
+}
+
+bootstrap_newer() {
+  local from build=$newer.part
+  from=$(mirror)
+  [[ -n $from ]] || return 1
+  rm -rf "$build"
+  debootstrap --variant=minbase trixie "$build" "$from" || return 1
+  printf '#!/bin/sh\nexit 101\n' >"$build/usr/sbin/policy-rc.d"
+  chmod 755 "$build/usr/sbin/policy-rc.d"
+  # A mount namespace of its own, so that no mount outlives the installation.
+  unshare --mount sh -ec '
+    mount -t proc proc "$1/proc"
+    chroot "$1" apt-get install -q -y --no-install-recommends puppetdb default-jre-headless || true
+  ' sh "$build"
+  [[ -e $build/usr/share/puppetdb/puppetdb.jar && -e $build/usr/bin/java ]] || return 1
+  rm -rf "$build/var/cache/apt" "$build/var/lib/apt/lists"
+  mv "$build" "$newer"
+}
+
+install_newer() {
+  [[ -d $newer || -e $rig/no-newer ]] && return
+  say "bootstrapping the newer PuppetDB into $newer"
+  mkdir -p "$rig"
+  if ! (bootstrap_newer) >"$rig/bootstrap.log" 2>&1; then
+    rm -rf "$newer.part"
+    say "no newer PuppetDB to be had from this machine's mirror (see $rig/bootstrap.log): both backends run the packaged one"
+    : >"$rig/no-newer"
+  fi
+}
+
+install_puppetboard() {
+  cmp -s "$here/requirements.txt" "$rig/venv/requirements.txt" && return
+  say "installing Puppetboard into $rig/venv"
+  rm -rf "$rig/venv"
+  /usr/bin/python3 -m venv "$rig/venv"
+  "$rig/venv/bin/pip" install -q -r "$here/requirements.txt"
+  cp "$here/requirements.txt" "$rig/venv/requirements.txt"
+}
+
+if [[ $EUID -ne 0 ]]; then
+  say "must run as root"
+  exit 1
+fi
+mkdir -p "$rig"
+if [[ -n ${PDBMUX_E2E_BACKENDS:-} ]]; then
+  packages=(python3 python3-venv)
+  install_packages
+else
+  install_packages
+  install_newer
+fi
+install_puppetboard
+say "ready in $rig"
