@@ -57,17 +57,18 @@ impl Plan {
             port: settings.port + offset,
             folder: settings.folder.join("run"),
         };
+        let packaged = Program::Packaged(settings.folder.join("classes"));
         let b = if newer.exists() {
             Program::Below(newer)
         } else {
-            Program::Packaged
+            packaged.clone()
         };
         Ok(Self {
             cluster: Cluster::new(settings.folder.join("postgres"), settings.port)?,
             databases: [
-                database("a", Program::Packaged, 1),
+                database("a", packaged.clone(), 1),
                 database("b", b, 2),
-                database("u", Program::Packaged, 3),
+                database("u", packaged, 3),
             ],
             port: settings.port,
             stamp: settings.folder.join("run/loaded"),
