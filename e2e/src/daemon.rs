@@ -1,1 +1,113 @@
-//! Starts the daemon under test.
+//! What runs in front of the rig: the pdbmux under test, and Puppetboard as its client.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::http::Client;
+use crate::process::{Running, Service, StopBy, free_port};
+use crate::rig::Member;
+use crate::settings::{Lifetime, Settings};
+
+/// How long either may take until it answers.
+const START: Duration = Duration::from_secs(30);
+
+/// A daemon under test. Dropping it stops it.
+#[derive(Debug)]
+pub struct Daemon {
+    /// A client of it.
+    pub client: Client,
+    /// Its process.
+    pub process: Running,
+}
+
+/// Starts the real pdbmux on a free port before `backends`, with `variables` on top; it
+/// sees nothing else of this process's environment.
+pub fn pdbmux(
+    settings: &Settings,
+    backends: &[Member],
+    variables: &[(&str, &str)],
+) -> Result<Daemon> {
+    let port = free_port()?;
+    let list: Vec<_> = backends
+        .iter()
+        .map(|one| format!("{}={}", one.name, one.client.base()))
+        .collect();
+    let mut command = vec![
+        "env".to_owned(),
+        "-i".into(),
+        format!("PDBMUX_LISTEN=127.0.0.1:{port}"),
+        format!("PDBMUX_BACKENDS={}", list.join(",")),
+    ];
+    command.extend(
+        variables
+            .iter()
+            .map(|(name, value)| format!("{name}={value}")),
+    );
+    command.push(settings.pdbmux_binary()?.to_string_lossy().into_owned());
+    start(settings, "pdbmux", port, &command, "/healthz")
+}
+
+/// Starts Puppetboard before `pdbmux`, with one thread: several share one client object and
+/// mix up its totals.
+pub fn puppetboard(settings: &Settings, pdbmux: &Daemon) -> Result<Daemon> {
+    let program = settings.folder.join("venv/bin/waitress-serve");
+    ensure!(
+        program.exists(),
+        "Puppetboard is not installed: run e2e/setup.sh"
+    );
+    let (_, pdbmux_port) = pdbmux
+        .client
+        .base()
+        .rsplit_once(':')
+        .context("pdbmux has no port")?;
+    let port = free_port()?;
+    let file = run_folder(settings).join("puppetboard.py");
+    fs::write(
+        &file,
+        format!(
+            "PUPPETDB_HOST = '127.0.0.1'\nPUPPETDB_PORT = {pdbmux_port}\nPUPPETDB_TIMEOUT = 60\n\
+             SECRET_KEY = 'e2e'\nDEFAULT_ENVIRONMENT = '*'\nOFFLINE_MODE = True\n\
+             SCHEDULER_ENABLED = False\nSCHEDULER_LOCK_BIND_PORT = {}\n",
+            free_port()?
+        ),
+    )?;
+    let command = [
+        "env".to_owned(),
+        format!("PUPPETBOARD_SETTINGS={}", file.display()),
+        program.to_string_lossy().into_owned(),
+        "--threads=1".into(),
+        format!("--listen=127.0.0.1:{port}"),
+        "puppetboard.app:app".into(),
+    ];
+    start(settings, "puppetboard", port, &command, "/status")
+}
+
+fn start(
+    settings: &Settings,
+    kind: &str,
+    port: u16,
+    command: &[String],
+    ready: &str,
+) -> Result<Daemon> {
+    /// Several pdbmux run at once, each with a log of its own.
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let name = format!("{kind}-{}", COUNT.fetch_add(1, Ordering::Relaxed));
+    let folder = run_folder(settings);
+    let service = Service {
+        name: &name,
+        folder: &folder,
+        stop_by: StopBy::Kill,
+    };
+    let process = service.start(command, Lifetime::Bound, None)?;
+    let client = Client::new(format!("http://127.0.0.1:{port}"));
+    process.wait(kind, START, || client.get(ready, &[]).ok())?;
+    Ok(Daemon { client, process })
+}
+
+fn run_folder(settings: &Settings) -> PathBuf {
+    settings.folder.join("run")
+}
