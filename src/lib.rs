@@ -1,1 +1,27 @@
-//! pdbmux.
+//! pdbmux: one PuppetDB v4 query API in front of several PuppetDBs.
+
+pub mod cli;
+pub mod config;
+mod http;
+pub mod upstream;
+mod work;
+
+use std::future::Future;
+
+use tokio::net::TcpListener;
+
+use crate::http::{App, Patience};
+use config::Config;
+
+/// Serves `listener` until `shutdown`, then lets the answers under way end, for as long as the
+/// configuration allows.
+///
+/// The listener is served at once, whatever state the backends are in.
+pub async fn run(
+    config: Config,
+    listener: TcpListener,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) {
+    let patience = Patience::of(&config);
+    http::serve(App::new(&config), listener, patience, shutdown).await;
+}

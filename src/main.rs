@@ -1,2 +1,46 @@
 //! The pdbmux binary.
-fn main() {}
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Parser;
+use pdbmux::cli::{self, Cli};
+use pdbmux::config::{Config, Environment, LogFormat};
+use tracing_subscriber::EnvFilter;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match cli.run(&Environment::of_process(), &mut io::stdout(), serve) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            // Where standard error is gone there is nobody to tell.
+            let _ = writeln!(io::stderr(), "pdbmux: {why}");
+            why.exit_code()
+        }
+    }
+}
+
+#[tokio::main]
+async fn serve(config: Config, notes: Vec<String>) -> anyhow::Result<()> {
+    init_log(&config);
+    for note in notes {
+        tracing::warn!("{note}");
+    }
+    let shutdown = cli::shutdown().context("cannot wait for signals")?;
+    let listener = cli::bind(&config.listen).await?;
+    tracing::info!("listening on {}", listener.local_addr()?);
+    pdbmux::run(config, listener, shutdown).await;
+    Ok(())
+}
+
+fn init_log(config: &Config) {
+    let log = tracing_subscriber::fmt()
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
+        .with_env_filter(EnvFilter::new(&config.log_level));
+    match config.log_format {
+        LogFormat::Text => log.init(),
+        LogFormat::Json => log.json().init(),
+    }
+}

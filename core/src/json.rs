@@ -15,4 +15,5 @@ mod text;
 
 pub use cursor::{ScanError, ScanProblem};
 pub use records::{Elements, Members, Records, Span};
+pub(crate) use text::key_is;
 pub use text::{Kind, kind, quote, unquote};

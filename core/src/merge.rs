@@ -1,5 +1,149 @@
 //! One module for each way in which several answers become one.
 
+pub mod aggregates;
+pub mod damage;
 pub mod fold;
 pub mod jolokia;
+pub mod names;
+pub mod owners;
+pub mod records;
 pub mod version;
+mod whole;
+
+use crate::answer::Answer;
+use crate::json::ScanError;
+use crate::round::{BackendId, Part, Reply, Verdict, verdict};
+
+use damage::Damage;
+
+/// How the answers of a fan-out become one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Merge {
+    /// By certname.
+    Records(records::RecordMerge),
+    /// By grouping key.
+    Aggregates(aggregates::AggregateMerge),
+    /// The lowest version.
+    Version,
+    /// The first answer in configured order.
+    First,
+    /// The attributes of an MBean.
+    Metrics(jolokia::ReadRequest),
+}
+
+impl Merge {
+    /// Whether it wants the freshness map.
+    pub fn needs_freshness(&self) -> bool {
+        matches!(self, Self::Records(records) if records.age == records::Age::FreshnessMap)
+    }
+
+    /// Merges a round, which holds its parts in configured order. `limits` are those that were sent
+    /// to each of them.
+    pub fn run(&self, round: &[Part<'_>], limits: &[Option<u32>], context: Context<'_>) -> Merged {
+        match self {
+            Self::Records(plan) => records::merge(plan, round, limits, context),
+            Self::Aggregates(plan) => aggregates::merge(plan, round),
+            Self::Version => whole::lowest_version(round),
+            Self::First => whole::first(round),
+            Self::Metrics(request) => whole::metrics(request, round),
+        }
+    }
+}
+
+/// What became of a round.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Merged {
+    /// What is served.
+    pub outcome: Outcome,
+    /// Backends whose body could not be read, dropped whole (ruling 12).
+    pub damaged: Vec<(BackendId, Damage)>,
+}
+
+/// What is served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// A merged answer.
+    Answer(Answer),
+    /// The answer at this place of the round, as it came.
+    Replay(usize),
+    /// Nothing: no backend gave a usable answer and they do not agree on a refusal.
+    Nothing,
+    /// Sound answers whose values cannot be combined.
+    Unfoldable(fold::FoldError),
+    /// Not yet decided: these backends must be asked for more records first.
+    AskAgain(Vec<Again>),
+}
+
+/// A backend that was cut off by its limit before the window was decided (ruling 5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Again {
+    /// Whom to ask again.
+    pub backend: BackendId,
+    /// The limit to send this time; `None` for none.
+    pub limit: Option<u32>,
+}
+
+/// What a merge knows beside its plan and the round.
+#[derive(Debug, Clone, Copy)]
+pub struct Context<'c> {
+    /// Names of all configured backends, by [`BackendId`].
+    pub backends: &'c [String],
+    /// Whose data is newest; `None` where no plan asked for it or none could be built.
+    pub freshness: Option<&'c owners::FreshnessMap>,
+}
+
+/// The readable answers of a round.
+pub(crate) struct Readings<'b, T> {
+    /// Place in the round, the body and what was read from it; in configured order.
+    pub(crate) good: Vec<Reading<'b, T>>,
+    pub(crate) damaged: Vec<(BackendId, Damage)>,
+    pub(crate) verdict: Verdict,
+}
+
+pub(crate) struct Reading<'b, T> {
+    pub(crate) backend: BackendId,
+    pub(crate) total: Option<u64>,
+    pub(crate) body: &'b [u8],
+    pub(crate) read: T,
+}
+
+/// Reads every success of `round`. A body that cannot be read is a backend that failed, so the
+/// verdict is spoken after reading.
+pub(crate) fn read_round<'b, T>(
+    round: &[Part<'b>],
+    mut read: impl FnMut(&'b [u8]) -> Result<T, ScanError>,
+) -> Readings<'b, T> {
+    let mut good = Vec::new();
+    let mut damaged = Vec::new();
+    let mut statuses = Vec::new();
+    for &Part { backend, reply } in round {
+        let mut status = reply.map(|reply| reply.status);
+        if let Some(reply) = reply.filter(Reply::is_success) {
+            match read(reply.body) {
+                Ok(read) => {
+                    good.push(Reading {
+                        backend,
+                        total: reply.total,
+                        body: reply.body,
+                        read,
+                    });
+                }
+                Err(error) => {
+                    damaged.push((backend, error.into()));
+                    status = None;
+                }
+            }
+        }
+        statuses.push(status);
+    }
+    Readings {
+        good,
+        damaged,
+        verdict: verdict(statuses),
+    }
+}
+
+/// The backends' totals added up, if each of them sent one (R149, trap T27).
+pub(crate) fn add_totals<T>(good: &[Reading<'_, T>]) -> Option<u64> {
+    good.iter().map(|reading| reading.total).sum()
+}

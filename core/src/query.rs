@@ -1,24 +1,64 @@
-//! What pdbmux reads from a query: its projection, never its meaning.
+//! What pdbmux reads from a client's query: what it projects and what it pins, never its meaning.
+//!
+//! The default merges do not evaluate AST. They need to know three things of it: whether it is AST
+//! at all, what its outermost `extract` projects, and whether it constrains `name`. Everything else
+//! is forwarded as the client wrote it, and a rewrite replaces the column list only.
 
-/// One column of an `extract` or an item of a `group_by`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Column {
-    /// A column by its name, dotted paths included.
-    Plain(String),
-    /// `["function", name, args...]`.
-    Function {
-        /// Name of the function, as written.
-        name: String,
-        /// Its arguments, as written.
-        args: Vec<String>,
-    },
+mod ast;
+mod extract;
+
+pub use ast::Ast;
+pub use extract::{Column, Extract};
+
+use crate::Refusal;
+
+/// A client's `query` parameter, classified as PuppetDB's entity routes do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Query {
+    /// No parameter, blanks only, or `null`: no filter (R085).
+    Absent,
+    /// Not an AST array: PQL, other JSON, or text that is no JSON (R079).
+    Text,
+    /// An AST array.
+    Ast(Ast),
 }
 
-/// The outermost `extract` of a query.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Extract {
-    /// The projected columns, in their order.
-    pub columns: Vec<Column>,
-    /// The items of its `group_by`, if there is one.
-    pub group_by: Vec<Column>,
+impl Query {
+    /// Classifies `text`, the decoded parameter.
+    ///
+    /// Refuses a query that is nested deeper than pdbmux follows: forwarding what was not
+    /// understood could merge its rows wrongly.
+    pub fn read(text: Option<&str>) -> Result<Self, Refusal> {
+        let Some(text) = text else {
+            return Ok(Self::Absent);
+        };
+        match text.trim_ascii() {
+            "" | "null" => Ok(Self::Absent),
+            trimmed if !trimmed.starts_with('[') => Ok(Self::Text),
+            _ => Ok(Ast::read(text)?.map_or(Self::Text, Self::Ast)),
+        }
+    }
+
+    /// The projection of the outermost `extract`, if PuppetDB would apply one.
+    pub fn extract(&self) -> Option<&Extract> {
+        match self {
+            Self::Ast(ast) => ast.extract(),
+            Self::Absent | Self::Text => None,
+        }
+    }
+
+    /// Whether an `extract` outside a subquery projects the response (R077, R078).
+    pub fn projects(&self) -> bool {
+        matches!(self, Self::Ast(ast) if ast.projects())
+    }
+
+    /// Whether the outer query constrains `name` (R080, R081).
+    pub fn constrains_name(&self) -> bool {
+        matches!(self, Self::Ast(ast) if ast.constrains("name"))
+    }
+
+    /// Whether it is text that pdbmux cannot read as AST (R079).
+    pub fn is_text(&self) -> bool {
+        matches!(self, Self::Text)
+    }
 }

@@ -1,6 +1,41 @@
 //! The client's mistakes that pdbmux answers itself, before any backend is asked.
 
+use crate::merge::fold::FoldRefusal;
+use crate::paging::PagingError;
+
 /// Why a request is answered with `400`. Its text is the body of that answer: one sentence that
 /// names the culprit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {}
+pub enum Refusal {
+    /// A malformed `limit`, `offset` or `order_by`.
+    #[error(transparent)]
+    Paging(#[from] PagingError),
+    /// A projection whose rows cannot be combined.
+    #[error(transparent)]
+    Fold(#[from] FoldRefusal),
+    /// An `order_by` of grouped rows by a column that they do not have.
+    #[error("order_by names the column '{field}', which the grouped rows do not have")]
+    OrderByAbsent {
+        /// The column.
+        field: String,
+    },
+    /// The query is nested deeper than pdbmux follows.
+    #[error("the query is nested deeper than {limit} levels")]
+    QueryTooDeep {
+        /// The deepest nesting that is followed.
+        limit: usize,
+    },
+    /// A `%` that is not followed by two hexadecimal digits. PuppetDB would drop the parameter's
+    /// value and return everything (ruling 13, trap T61).
+    #[error("the parameter '{parameter}' holds a malformed percent-escape")]
+    MalformedEscape {
+        /// The parameter as it was written.
+        parameter: String,
+    },
+    /// A `%` in the path that is not followed by two hexadecimal digits.
+    #[error("the path holds a malformed percent-escape")]
+    MalformedPath,
+    /// A path with a dot segment, which could leave the routed surface (ruling 13).
+    #[error("the path holds a dot segment")]
+    DotSegment,
+}

@@ -1,0 +1,250 @@
+//! Which backend has the newest data of a node.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::hash::BuildHasher;
+
+use hashbrown::HashTable;
+use jiff::Timestamp;
+
+use crate::json::{Kind, Records, ScanError, kind, quote, unquote};
+use crate::round::BackendId;
+
+/// A dense number for each certname seen, so that per-node state lives in plain vectors.
+#[derive(Debug, Default)]
+pub(crate) struct Certnames<'b> {
+    names: Vec<Cow<'b, [u8]>>,
+    numbers: HashTable<u32>,
+    hasher: foldhash::fast::RandomState,
+}
+
+impl<'b> Certnames<'b> {
+    /// The number of `raw`, a JSON string. Spellings that differ in escapes only are one certname.
+    pub(crate) fn number(&mut self, raw: &'b [u8]) -> u32 {
+        let name = canonical(raw);
+        let hash = self.hasher.hash_one(&name);
+        let Self {
+            names,
+            numbers,
+            hasher,
+        } = self;
+        let entry = numbers.entry(
+            hash,
+            |&number| names[number as usize] == name,
+            |&number| hasher.hash_one(&names[number as usize]),
+        );
+        match entry {
+            hashbrown::hash_table::Entry::Occupied(found) => *found.get(),
+            hashbrown::hash_table::Entry::Vacant(free) => {
+                // One answer cannot hold 2^32 certnames: it is bounded by its size in bytes.
+                let number = u32::try_from(names.len()).unwrap_or(u32::MAX);
+                free.insert(number);
+                names.push(name);
+                number
+            }
+        }
+    }
+
+    pub(crate) fn name(&self, number: u32) -> &[u8] {
+        &self.names[number as usize]
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+}
+
+/// The one spelling under which a certname is compared.
+fn canonical(raw: &[u8]) -> Cow<'_, [u8]> {
+    if memchr::memchr(b'\\', raw).is_none() {
+        return Cow::Borrowed(raw);
+    }
+    unquote(raw).map_or(Cow::Borrowed(raw), |name| {
+        Cow::Owned(quote(&name).into_bytes())
+    })
+}
+
+/// When a node's newest report ended; `None` if it never reported, which is older than any time.
+pub(crate) type Stamp = Option<Timestamp>;
+
+/// Reads a `report_timestamp` as PuppetDB writes it. What is no time counts as never.
+pub(crate) fn stamp(raw: Option<&[u8]>) -> Stamp {
+    let raw = raw.filter(|raw| kind(raw) == Kind::String)?;
+    unquote(raw)?.parse().ok()
+}
+
+/// For each certname, how new the data of each backend is (R044).
+///
+/// Built from the `/nodes` answers of the backends that gave one.
+#[derive(Debug, Default)]
+pub struct FreshnessMap {
+    certnames: HashTable<Node>,
+    hasher: foldhash::fast::RandomState,
+    contributors: BTreeSet<BackendId>,
+}
+
+/// A certname in its canonical spelling, and its holders.
+type Node = (Box<[u8]>, Box<[(BackendId, Stamp)]>);
+
+impl FreshnessMap {
+    /// Builds the map from one `/nodes` body for each backend.
+    ///
+    /// A damaged body is left out and reported by its backend: that backend is then no
+    /// contributor.
+    pub fn build(bodies: &[(BackendId, &[u8])]) -> (Self, Vec<(BackendId, ScanError)>) {
+        let mut names = Certnames::default();
+        let mut stamps: Vec<Vec<(BackendId, Stamp)>> = Vec::new();
+        let mut map = Self::default();
+        let mut damaged = Vec::new();
+        for &(backend, body) in bodies {
+            match read_nodes(body) {
+                Ok(nodes) => {
+                    map.contributors.insert(backend);
+                    for (certname, stamp) in nodes {
+                        let number = names.number(certname) as usize;
+                        stamps.resize(names.len(), Vec::new());
+                        stamps[number].push((backend, stamp));
+                    }
+                }
+                Err(error) => damaged.push((backend, error)),
+            }
+        }
+        for (name, stamps) in names.names.into_iter().zip(stamps) {
+            let hash = map.hasher.hash_one(&*name);
+            let entry = (name.into_owned().into(), stamps.into());
+            let hasher = &map.hasher;
+            map.certnames
+                .insert_unique(hash, entry, |(name, _)| hasher.hash_one(&**name));
+        }
+        (map, damaged)
+    }
+
+    /// Whether the `/nodes` answer of `backend` is part of it.
+    pub fn covers(&self, backend: BackendId) -> bool {
+        self.contributors.contains(&backend)
+    }
+
+    /// How many certnames it holds.
+    pub fn len(&self) -> usize {
+        self.certnames.len()
+    }
+
+    /// Whether it holds no certname.
+    pub fn is_empty(&self) -> bool {
+        self.certnames.is_empty()
+    }
+
+    /// The backends that hold `certname`, the one with the newest report first; ties in configured
+    /// order (R031, R048).
+    pub fn holders(&self, certname: &str) -> Vec<BackendId> {
+        let mut holders = self.stamps(quote(certname).as_bytes()).to_vec();
+        holders.sort_by(|(a, newest), (b, other)| other.cmp(newest).then(a.cmp(b)));
+        holders.into_iter().map(|(backend, _)| backend).collect()
+    }
+
+    /// How new the data of `backend` is for the certname with the canonical spelling `name`.
+    pub(crate) fn stamp(&self, name: &[u8], backend: BackendId) -> Stamp {
+        self.stamps(name)
+            .iter()
+            .find(|(holder, _)| *holder == backend)?
+            .1
+    }
+
+    fn stamps(&self, name: &[u8]) -> &[(BackendId, Stamp)] {
+        let hash = self.hasher.hash_one(name);
+        self.certnames
+            .find(hash, |(known, _)| **known == *name)
+            .map_or(&[], |(_, stamps)| stamps)
+    }
+}
+
+fn read_nodes(body: &[u8]) -> Result<Vec<(&[u8], Stamp)>, ScanError> {
+    let mut records = Records::new(body, &["certname", "report_timestamp"]);
+    let mut fields = [None, None];
+    let mut nodes = Vec::new();
+    while records.next(&mut fields)?.is_some() {
+        let [certname, timestamp] = &fields;
+        if let Some(certname) = certname {
+            nodes.push((
+                &body[certname.clone()],
+                stamp(timestamp.clone().map(|span| &body[span])),
+            ));
+        }
+    }
+    Ok(nodes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: BackendId = BackendId(0);
+    const B: BackendId = BackendId(1);
+
+    fn node(certname: &str, timestamp: &str) -> String {
+        let timestamp = if timestamp.is_empty() {
+            "null".into()
+        } else {
+            quote(timestamp)
+        };
+        format!(r#"{{"certname":"{certname}","report_timestamp":{timestamp}}}"#)
+    }
+
+    #[test]
+    fn r031_r048_the_newest_report_comes_first_and_ties_keep_the_configured_order() {
+        let cases = [
+            (
+                "2026-01-01T00:00:00.000Z",
+                "2026-01-01T00:00:00.001Z",
+                [B, A],
+            ),
+            (
+                "2026-01-01T00:00:00.001Z",
+                "2026-01-01T00:00:00.000Z",
+                [A, B],
+            ),
+            (
+                "2026-01-01T00:00:00.000Z",
+                "2026-01-01T00:00:00.000Z",
+                [A, B],
+            ),
+            ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00.5Z", [B, A]),
+            ("2026-01-01T00:00:00Z", "2025-12-31T23:30:00-01:00", [B, A]),
+            ("", "2026-01-01T00:00:00Z", [B, A]),
+            ("2026-01-01T00:00:00Z", "", [A, B]),
+            ("", "", [A, B]),
+            ("garbage", "2026-01-01T00:00:00Z", [B, A]),
+        ];
+        for (a, b, expected) in cases {
+            let (a, b) = (format!("[{}]", node("n", a)), format!("[{}]", node("n", b)));
+            // Whatever arrives first, the configured order decides.
+            for bodies in [
+                [(A, a.as_bytes()), (B, b.as_bytes())],
+                [(B, b.as_bytes()), (A, a.as_bytes())],
+            ] {
+                let (map, damaged) = FreshnessMap::build(&bodies);
+                assert!(damaged.is_empty());
+                assert_eq!(map.holders("n"), expected, "{a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_damaged_body_is_no_contribution() {
+        let body = format!("[{}]", node("n", ""));
+        let (map, damaged) =
+            FreshnessMap::build(&[(A, &body.as_bytes()[..20]), (B, body.as_bytes())]);
+        assert_eq!(damaged.len(), 1);
+        assert!(!map.covers(A) && map.covers(B));
+        assert_eq!(map.holders("n"), [B]);
+    }
+
+    #[test]
+    fn spellings_of_one_certname_are_one_node() {
+        let (a, b) = (r#"[{"certname":"a\/b\u0041"}]"#, r#"[{"certname":"a/bA"}]"#);
+        let (map, _) = FreshnessMap::build(&[(A, a.as_bytes()), (B, b.as_bytes())]);
+        assert_eq!(map.len(), 1);
+        assert_eq!(map.holders("a/bA"), [A, B]);
+        assert_eq!(map.holders("unknown"), []);
+    }
+}

@@ -1,0 +1,178 @@
+//! Reading one backend's records for a merge by certname.
+
+use crate::json::{Kind, Records, ScanError, Span, key_is, kind};
+use crate::merge::owners::{Certnames, Stamp, stamp};
+use crate::provenance::Mark;
+
+use super::{Age, RecordMerge};
+
+/// Which members are read from each record, and what for.
+pub(super) struct Layout<'p> {
+    keys: Vec<&'p str>,
+    certname: usize,
+    /// Where the age of the record stands.
+    stamp: Option<usize>,
+    /// The name under which upstream facts are dropped, and where it stands.
+    dropped_name: Option<(usize, &'p str)>,
+    /// The member that provenance looks at: the environment, or a source key already there.
+    mark: Option<usize>,
+    order: Vec<usize>,
+    /// Whether neighbours of one certname are kept as one entry.
+    grouped: bool,
+}
+
+/// One record, or neighbours of one certname.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) certname: Option<u32>,
+    pub(super) stamp: Stamp,
+    pub(super) span: Span,
+    /// Where its places begin.
+    places: usize,
+}
+
+/// What was read of one reply.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Scanned {
+    pub(super) entries: Vec<Entry>,
+    /// For each entry the mark's place, if the layout has one, then those of the order members.
+    places: Vec<Option<Span>>,
+    marks: usize,
+    /// Records delivered, dropped ones included.
+    pub(super) rows: usize,
+    /// Records that bore the source fact's name.
+    pub(super) dropped: usize,
+    /// The order members of the last record delivered.
+    pub(super) last: Vec<Option<Span>>,
+}
+
+impl Scanned {
+    pub(super) fn mark(&self, entry: &Entry) -> Option<Span> {
+        (self.marks > 0)
+            .then(|| self.places[entry.places].clone())
+            .flatten()
+    }
+
+    pub(super) fn order_key(&self, entry: &Entry, at: usize) -> Option<Span> {
+        self.places[entry.places + self.marks + at].clone()
+    }
+}
+
+impl<'p> Layout<'p> {
+    pub(super) fn of(plan: &'p RecordMerge) -> Self {
+        let mut keys = vec!["certname"];
+        let mut place = |key: &'p str| {
+            keys.iter()
+                .position(|known| *known == key)
+                .unwrap_or_else(|| {
+                    keys.push(key);
+                    keys.len() - 1
+                })
+        };
+        let name = plan.provenance.name.as_deref();
+        let stamp = match plan.age {
+            Age::OwnReport => Some(place("report_timestamp")),
+            Age::FreshnessMap | Age::Unknown => None,
+        };
+        let dropped_name = match plan.age {
+            Age::FreshnessMap | Age::Unknown => name.map(|name| (place("name"), name)),
+            Age::OwnReport => None,
+        };
+        let mark = match (plan.provenance.mark, name) {
+            (Mark::Fact | Mark::FactsOnly(_), _) => Some(place("environment")),
+            (Mark::Key, Some(name)) => Some(place(name)),
+            (Mark::Key, None) | (Mark::Nothing, _) => None,
+        };
+        let order: Vec<_> = plan
+            .order
+            .members()
+            .iter()
+            .map(|member| place(member))
+            .collect();
+        let grouped = order.is_empty() && plan.strip.is_empty() && stamp.is_none();
+        Self {
+            keys,
+            certname: 0,
+            stamp,
+            dropped_name,
+            mark,
+            order,
+            grouped,
+        }
+    }
+
+    /// Reads a backend's body.
+    pub(super) fn scan<'b>(
+        &self,
+        body: &'b [u8],
+        names: &mut Certnames<'b>,
+    ) -> Result<Scanned, ScanError> {
+        let mut fields = vec![None; self.keys.len()];
+        let mut records = Records::new(body, &self.keys);
+        let mut scanned = Scanned {
+            marks: usize::from(self.mark.is_some()),
+            ..Scanned::default()
+        };
+        // The certname of the record before and its number: neighbours are mostly of one node.
+        let mut before: Option<(&[u8], u32)> = None;
+        let mut joinable = false;
+        while let Some(span) = records.next(&mut fields)? {
+            scanned.rows += 1;
+            let text = |at: usize| fields[at].clone().map(|span: Span| &body[span]);
+            if self
+                .dropped_name
+                .is_some_and(|(at, name)| is_string(text(at), name))
+            {
+                scanned.dropped += 1;
+                joinable = false;
+                continue;
+            }
+            let certname = match (text(self.certname), before) {
+                (Some(raw), Some((known, number))) if known == raw => Some(number),
+                (raw, _) => {
+                    joinable = false;
+                    before = raw.map(|raw| (raw, names.number(raw)));
+                    before.map(|(_, number)| number)
+                }
+            };
+            if let Some(last) = scanned.entries.last_mut().filter(|_| joinable) {
+                last.span.end = span.end;
+                continue;
+            }
+            joinable = self.grouped && certname.is_some();
+            let stamp = self.stamp.and_then(|at| stamp(text(at)));
+            let places = scanned.places.len();
+            scanned.entries.push(Entry {
+                certname,
+                stamp,
+                span,
+                places,
+            });
+            let wanted = self.mark.iter().chain(&self.order);
+            scanned.places.extend(wanted.map(|at| fields[*at].clone()));
+        }
+        if scanned.rows > 0 {
+            scanned.last = self.order.iter().map(|at| fields[*at].clone()).collect();
+        }
+        Ok(scanned)
+    }
+
+    /// Reads the synthetic records: each is its own entry, none is dropped.
+    pub(super) fn scan_made(&self, made: &[u8]) -> Result<Scanned, ScanError> {
+        if made.is_empty() {
+            return Ok(Scanned::default());
+        }
+        let all = Layout {
+            keys: self.keys.clone(),
+            order: self.order.clone(),
+            dropped_name: None,
+            grouped: false,
+            ..*self
+        };
+        all.scan(made, &mut Certnames::default())
+    }
+}
+
+fn is_string(raw: Option<&[u8]>, text: &str) -> bool {
+    raw.is_some_and(|raw| kind(raw) == Kind::String && key_is(raw, text))
+}

@@ -1,0 +1,236 @@
+//! A request's whole intention as data: whom to ask what, and how the answers become one.
+//!
+//! After this no code asks which route a request came by.
+
+mod ask;
+mod records;
+
+use crate::Refusal;
+use crate::merge::Merge;
+use crate::merge::jolokia::ReadRequest;
+use crate::merge::records::{Age, RecordMerge, Total};
+use crate::paging::RecordOrder;
+use crate::params::Params;
+use crate::provenance::{Mark, Provenance};
+use crate::query::Query;
+use crate::round::BackendId;
+use crate::route::{Route, Rule};
+use crate::settings::{Settings, Strategy};
+
+pub use ask::{Ask, freshness_ask};
+
+use records::{Paging, Selection};
+
+/// What is done about a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Plan {
+    /// The answer is known without asking anyone.
+    Ready(&'static str),
+    /// Backends are asked one after the other until one succeeds; its answer is passed on as it
+    /// arrives.
+    Turns(Ask, Turns),
+    /// All backends are asked at once and their answers merged.
+    Fan(Ask, Merge),
+    /// A write, which is refused.
+    Write,
+}
+
+/// In which order backends take turns, and whose refusal counts if none succeeds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Turns {
+    /// The configured order; a refusal must be unanimous to be replayed (R241).
+    Configured,
+    /// The owner of a certname first; the first that answers at all is served (R228-R236).
+    OwnerFirst {
+        /// The certname, decoded.
+        certname: String,
+        /// How its owner is found.
+        by: Strategy,
+    },
+}
+
+/// Plans a request.
+pub fn plan(route: &Route<'_>, params: &Params<'_>, settings: &Settings) -> Result<Plan, Refusal> {
+    let path = route.path;
+    match route.row.rule {
+        Rule::Write => Ok(Plan::Write),
+        // A query plan is one server's own and cannot be merged (trap T65).
+        Rule::FirstGood => Ok(Plan::Turns(
+            Ask::as_it_came(path, params),
+            Turns::Configured,
+        )),
+        _ if params.get("explain").is_some() => Ok(Plan::Turns(
+            Ask::as_it_came(path, params),
+            Turns::Configured,
+        )),
+        Rule::OfNode => {
+            let certname = route.segment(0).unwrap_or_default().into_owned();
+            Ok(Plan::Turns(
+                Ask::as_it_came(path, params),
+                Turns::OwnerFirst {
+                    certname,
+                    by: settings.strategy,
+                },
+            ))
+        }
+        Rule::Version => Ok(Plan::Fan(Ask::as_it_came(path, params), Merge::Version)),
+        Rule::Clock => Ok(Plan::Fan(Ask::as_it_came(path, params), Merge::First)),
+        Rule::ReadMetrics => {
+            let request = ReadRequest::from_path(path);
+            Ok(Plan::Fan(
+                Ask::as_it_came(path, params),
+                Merge::Metrics(request),
+            ))
+        }
+        Rule::Nodes | Rule::Facts | Rule::NamedFacts | Rule::Resources => {
+            let query = Query::read(params.get("query"))?;
+            entity(route, params, &query, settings)
+        }
+    }
+}
+
+/// Plans a request for an entity that aggregates are combined of.
+fn entity(
+    route: &Route<'_>,
+    params: &Params<'_>,
+    query: &Query,
+    settings: &Settings,
+) -> Result<Plan, Refusal> {
+    if let Query::Ast(ast) = query
+        && let Some((ask, merge)) = records::aggregates(route, params, ast)?
+    {
+        return Ok(Plan::Fan(ask, Merge::Aggregates(merge)));
+    }
+    let source = settings.source.as_deref();
+    match route.row.rule {
+        Rule::Nodes => {
+            let selection =
+                Selection::new(route, params, query, &["certname", "report_timestamp"])?;
+            let mark = if query.projects() || query.is_text() {
+                Mark::Nothing
+            } else {
+                Mark::Key
+            };
+            Ok(by_certname(
+                selection,
+                Age::OwnReport,
+                mark,
+                params,
+                settings,
+            ))
+        }
+        Rule::NamedFacts
+            if source.is_some_and(|name| route.segment(0).as_deref() == Some(name)) =>
+        {
+            source_facts(route, params, query, settings)
+        }
+        Rule::Facts | Rule::NamedFacts => {
+            let selection = Selection::new(route, params, query, &["certname"])?;
+            let gated = query.projects() || query.is_text() || query.constrains_name();
+            let mark = match route.row.rule {
+                Rule::Facts if !gated => Mark::Fact,
+                _ => Mark::Nothing,
+            };
+            Ok(by_certname(
+                selection,
+                facts_age(settings),
+                mark,
+                params,
+                settings,
+            ))
+        }
+        _ => Ok(Plan::Turns(
+            Ask::as_it_came(route.path, params),
+            Turns::Configured,
+        )),
+    }
+}
+
+/// The source fact's own path: no backend holds it, so it is made of the `/facts` merge that
+/// produces it (R057-R066).
+fn source_facts(
+    route: &Route<'_>,
+    params: &Params<'_>,
+    query: &Query,
+    settings: &Settings,
+) -> Result<Plan, Refusal> {
+    let Paging { window, order_by } = Paging::of(params)?;
+    if query.projects() || query.is_text() || query.constrains_name() {
+        return Ok(Plan::Ready("[]"));
+    }
+    let only = match route.segment(1) {
+        None => None,
+        Some(value) => match settings
+            .backends
+            .iter()
+            .zip(0..)
+            .find(|(name, _)| **name == *value)
+        {
+            None => return Ok(Plan::Ready("[]")),
+            Some((_, at)) => Some(BackendId(at)),
+        },
+    };
+    let ask = Ask::new("/pdb/query/v4/facts", params, &records::UNPAGED);
+    let merge = RecordMerge {
+        age: facts_age(settings),
+        order: RecordOrder::new(&order_by, route.row.entity),
+        window,
+        strip: Vec::new(),
+        provenance: Provenance {
+            name: settings.source.clone(),
+            mark: Mark::FactsOnly(only),
+        },
+        total: if params.is_true("include_total") {
+            Total::Counted
+        } else {
+            Total::Unasked
+        },
+    };
+    Ok(Plan::Fan(ask, Merge::Records(merge)))
+}
+
+fn by_certname(
+    selection: Selection,
+    age: Age,
+    mark: Mark,
+    params: &Params<'_>,
+    settings: &Settings,
+) -> Plan {
+    let Selection {
+        ask,
+        order,
+        window,
+        strip,
+    } = selection;
+    let total = if params.is_true("include_total") {
+        Total::Added
+    } else {
+        Total::Unasked
+    };
+    let provenance = Provenance {
+        name: settings.source.clone(),
+        mark: if settings.source.is_some() {
+            mark
+        } else {
+            Mark::Nothing
+        },
+    };
+    Plan::Fan(
+        ask,
+        Merge::Records(RecordMerge {
+            age,
+            order,
+            window,
+            strip,
+            provenance,
+            total,
+        }),
+    )
+}
+
+fn facts_age(settings: &Settings) -> Age {
+    match settings.strategy {
+        Strategy::Freshness => Age::FreshnessMap,
+        Strategy::Static => Age::Unknown,
+    }
+}

@@ -1,0 +1,77 @@
+//! What is sent upstream.
+
+use crate::params::{Params, encode};
+
+/// One question, as it goes to a backend: the raw path, the raw parameters, and the limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    path: String,
+    pairs: Vec<String>,
+    limit: Option<u32>,
+}
+
+impl Ask {
+    /// The client's own path and parameters, byte for byte.
+    pub fn as_it_came(path: &str, params: &Params<'_>) -> Self {
+        Self::new(path, params, &[])
+    }
+
+    /// A path with the client's parameters but for `changes`: a new value, or none to leave the
+    /// parameter out.
+    pub(crate) fn new(path: &str, params: &Params<'_>, changes: &[(&str, Option<String>)]) -> Self {
+        Self {
+            path: path.to_owned(),
+            pairs: params.forward(changes),
+            limit: None,
+        }
+    }
+
+    /// A fixed question of pdbmux's own.
+    pub fn own(path: &str, parameters: &[(&str, &str)]) -> Self {
+        let pairs = parameters
+            .iter()
+            .map(|(name, value)| encode(name, value))
+            .collect();
+        Self {
+            path: path.to_owned(),
+            pairs,
+            limit: None,
+        }
+    }
+
+    /// The same with another limit; `None` for all records.
+    #[must_use]
+    pub fn with_limit(mut self, limit: Option<u32>) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// The limit that is sent beside the other parameters.
+    pub fn limit(&self) -> Option<u32> {
+        self.limit
+    }
+
+    /// Path and query, as they stand in the request line behind the backend's base path.
+    pub fn target(&self) -> String {
+        let limit = self.limit.map(|limit| format!("limit={limit}"));
+        let query: Vec<_> = self
+            .pairs
+            .iter()
+            .map(String::as_str)
+            .chain(limit.as_deref())
+            .collect();
+        if query.is_empty() {
+            return self.path.clone();
+        }
+        format!("{}?{}", self.path, query.join("&"))
+    }
+}
+
+/// The question whose answers make the freshness map (R044).
+///
+/// Nodes in any state are asked for: a node that was deactivated where it is newest must not be
+/// taken from a stale copy (traps T47, T48).
+pub fn freshness_ask() -> Ask {
+    let query = r#"["extract",["certname","report_timestamp"],["=","node_state","any"]]"#;
+    Ask::own("/pdb/query/v4/nodes", &[("query", query)])
+}

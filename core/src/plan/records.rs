@@ -1,0 +1,186 @@
+//! What is asked for so that records can be merged, ordered and cut.
+
+use crate::Refusal;
+use crate::merge::aggregates::AggregateMerge;
+use crate::merge::fold::FoldPlan;
+use crate::merge::records::Total;
+use crate::paging::{OrderBy, RecordOrder, Window, parse_limit, parse_offset};
+use crate::params::Params;
+use crate::query::{Ast, Column, Extract, Query};
+use crate::route::Route;
+
+use super::Ask;
+
+/// The paging parameters, all left out.
+pub(super) const UNPAGED: [(&str, Option<String>); 4] = [
+    ("limit", None),
+    ("offset", None),
+    ("order_by", None),
+    ("include_total", None),
+];
+
+/// The part of the merged set that a client asks for, and its order.
+pub(super) struct Paging {
+    pub(super) window: Window,
+    pub(super) order_by: OrderBy,
+}
+
+impl Paging {
+    /// Reads the parameters; what is malformed is refused before anyone is asked (R150-R152).
+    pub(super) fn of(params: &Params<'_>) -> Result<Self, Refusal> {
+        let limit = params.get("limit").map(parse_limit).transpose()?;
+        let offset = params
+            .get("offset")
+            .map(parse_offset)
+            .transpose()?
+            .unwrap_or(0);
+        let order_by = params
+            .get("order_by")
+            .map(OrderBy::parse)
+            .transpose()?
+            .unwrap_or_default();
+        Ok(Self {
+            window: Window { offset, limit },
+            order_by,
+        })
+    }
+
+    fn is_windowed(&self) -> bool {
+        self.window != Window::default()
+    }
+}
+
+/// The ask for a set of records and what is done with the set here.
+pub(super) struct Selection {
+    pub(super) ask: Ask,
+    pub(super) order: RecordOrder,
+    pub(super) window: Window,
+    pub(super) strip: Vec<String>,
+}
+
+impl Selection {
+    /// `needed` are the columns that the merge reads; where the client projects others only, they
+    /// are asked for and taken out again (ruling 4).
+    pub(super) fn new(
+        route: &Route<'_>,
+        params: &Params<'_>,
+        query: &Query,
+        needed: &[&str],
+    ) -> Result<Self, Refusal> {
+        let mut paging = Paging::of(params)?;
+        let mut changes = Vec::new();
+        if paging.is_windowed() {
+            // Pages must be cut from one total order, here and upstream (traps T15, T16).
+            paging.order_by = paging.order_by.and_then_by(route.row.identity);
+            changes.push(("order_by", Some(paging.order_by.to_json())));
+            changes.push(("limit", None));
+            changes.push(("offset", None));
+        }
+        let Paging { window, order_by } = paging;
+        let mut strip = Vec::new();
+        if let Query::Ast(ast) = query
+            && let Some(extract) = ast.extract()
+        {
+            strip = missing(extract, needed, &order_by);
+            if !strip.is_empty() {
+                let mut wider = extract.clone();
+                wider
+                    .columns
+                    .extend(strip.iter().cloned().map(Column::Plain));
+                changes.push(("query", Some(ast.with_extract(&wider))));
+            }
+        }
+        let ask = Ask::new(route.path, params, &changes).with_limit(window.upstream_limit());
+        let order = RecordOrder::new(&order_by, route.row.entity);
+        Ok(Self {
+            ask,
+            order,
+            window,
+            strip,
+        })
+    }
+}
+
+/// The columns that must be asked for beside those of `extract`: what the merge reads and what is
+/// sorted by (trap T11), each once.
+fn missing(extract: &Extract, needed: &[&str], order_by: &OrderBy) -> Vec<String> {
+    let mut missing: Vec<String> = Vec::new();
+    let wanted = needed
+        .iter()
+        .copied()
+        .chain(order_by.fields.iter().map(|field| &*field.field));
+    for name in wanted {
+        if !extract.projects(name) && !missing.iter().any(|known| known == name) {
+            missing.push(name.to_owned());
+        }
+    }
+    missing
+}
+
+/// The ask and the merge of a query whose rows are combined; `None` if it lists records.
+pub(super) fn aggregates(
+    route: &Route<'_>,
+    params: &Params<'_>,
+    ast: &Ast,
+) -> Result<Option<(Ask, AggregateMerge)>, Refusal> {
+    let Some(extract) = ast.extract() else {
+        return Ok(None);
+    };
+    let Some((fold, forwarded)) = FoldPlan::new(extract)? else {
+        return Ok(None);
+    };
+    let paging = Paging::of(params)?;
+    let mut changes = Vec::new();
+    if forwarded != *extract {
+        changes.push(("query", Some(ast.with_extract(&forwarded))));
+    }
+    let pushed = fold.forwards_paging();
+    if pushed {
+        changes.extend([("limit", None), ("offset", None)]);
+    } else {
+        if let Some(field) = paging
+            .order_by
+            .fields
+            .iter()
+            .find(|field| !has(extract, &field.field))
+        {
+            return Err(Refusal::OrderByAbsent {
+                field: field.field.clone(),
+            });
+        }
+        changes.extend(UNPAGED);
+    }
+    let total = match () {
+        () if !params.is_true("include_total") => Total::Unasked,
+        () if pushed && paging.is_windowed() => Total::Added,
+        () => Total::Counted,
+    };
+    let limit = if pushed {
+        paging.window.upstream_limit()
+    } else {
+        None
+    };
+    let ask = Ask::new(route.path, params, &changes).with_limit(limit);
+    let order = RecordOrder::new(&paging.order_by, route.row.entity);
+    Ok(Some((
+        ask,
+        AggregateMerge {
+            fold,
+            order,
+            window: paging.window,
+            total,
+        },
+    )))
+}
+
+/// Whether the rows of a grouped `extract` have the column `name`, seen by the client or not.
+fn has(extract: &Extract, name: &str) -> bool {
+    extract
+        .columns
+        .iter()
+        .chain(&extract.group_by)
+        .any(|column| match column {
+            Column::Plain(plain) => plain == name,
+            Column::Function { name: function, .. } => function == name,
+        })
+}

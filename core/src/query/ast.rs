@@ -1,0 +1,266 @@
+//! The AST as a light tree over its own text.
+
+use crate::Refusal;
+use crate::json::{Elements, Kind, Span, kind, unquote};
+
+use super::extract::{Column, Extract, Place};
+
+/// Nesting that is followed. PuppetDB's own walk is recursive too; real queries stay below ten.
+const MAX_DEPTH: usize = 128;
+
+/// A query in AST form: its text, and where its parts lie in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ast {
+    text: String,
+    root: Vec<Node>,
+    extract: Option<(Extract, Place)>,
+}
+
+/// One element of an AST array.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Node {
+    pub(super) span: Span,
+    pub(super) value: Value,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Value {
+    Array(Vec<Node>),
+    Text(String),
+    Other,
+}
+
+impl Node {
+    pub(super) fn items(&self) -> Option<&[Node]> {
+        match &self.value {
+            Value::Array(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    pub(super) fn text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl Ast {
+    /// Reads `text`; `None` if it is not one JSON array.
+    pub(super) fn read(text: &str) -> Result<Option<Self>, Refusal> {
+        let Some(root) = read_array(text, 0..text.len(), 0)? else {
+            return Ok(None);
+        };
+        let extract = Extract::read(&root);
+        Ok(Some(Self {
+            text: text.to_owned(),
+            root,
+            extract,
+        }))
+    }
+
+    /// The query as the client wrote it.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The projection of the outermost `extract`.
+    pub fn extract(&self) -> Option<&Extract> {
+        self.extract.as_ref().map(|(extract, _)| extract)
+    }
+
+    /// The query with another projection in its outermost `extract`. The filter stays as it was
+    /// written.
+    pub fn with_extract(&self, extract: &Extract) -> String {
+        let Some((_, place)) = &self.extract else {
+            return self.text.clone();
+        };
+        let mut text = self.text.clone();
+        // From the back, so that the earlier span stays right.
+        if let Some(span) = &place.group_by {
+            let items = Column::list(&extract.group_by);
+            let separator = if items.is_empty() { "" } else { "," };
+            text.replace_range(span.clone(), &format!("[\"group_by\"{separator}{items}]"));
+        }
+        let columns = Column::list(&extract.columns);
+        text.replace_range(place.columns.clone(), &format!("[{columns}]"));
+        text
+    }
+
+    pub(super) fn projects(&self) -> bool {
+        any_clause(&self.root, &mut |clause| {
+            clause.first().and_then(Node::text) == Some("extract")
+        })
+    }
+
+    pub(super) fn constrains(&self, field: &str) -> bool {
+        any_clause(&self.root, &mut |clause| match clause {
+            [head, operand, ..] if !is_connective(head) && !opens_subquery(head) => {
+                operand.text() == Some(field)
+                    || operand
+                        .items()
+                        .is_some_and(|names| is_field_list(head, names, field))
+            }
+            _ => false,
+        })
+    }
+}
+
+/// `["in", ["a", "b"], ...]` compares several fields at once.
+fn is_field_list(head: &Node, names: &[Node], field: &str) -> bool {
+    head.text() == Some("in") && names.iter().any(|name| name.text() == Some(field))
+}
+
+/// Operators whose operands are clauses of the same query.
+fn is_connective(head: &Node) -> bool {
+    matches!(head.text(), Some("and" | "or" | "not" | "from" | "extract"))
+}
+
+/// Operators whose operands are a query of their own. `in` is not among them: its first operand
+/// belongs to the outer query.
+fn opens_subquery(head: &Node) -> bool {
+    head.text()
+        .is_some_and(|name| name == "subquery" || name.starts_with("select_"))
+}
+
+/// Whether `test` holds for `clause` or one that it connects, subqueries left out (R076).
+fn any_clause(clause: &[Node], test: &mut impl FnMut(&[Node]) -> bool) -> bool {
+    test(clause)
+        || (clause.first().is_some_and(is_connective)
+            && clause[1..]
+                .iter()
+                .filter_map(Node::items)
+                .any(|inner| any_clause(inner, test)))
+}
+
+fn read_array(text: &str, span: Span, depth: usize) -> Result<Option<Vec<Node>>, Refusal> {
+    if depth == MAX_DEPTH {
+        return Err(Refusal::QueryTooDeep { limit: MAX_DEPTH });
+    }
+    let bytes = &text.as_bytes()[span.clone()];
+    let mut nodes = Vec::new();
+    for element in Elements::new(bytes) {
+        let Ok(element) = element else {
+            return Ok(None);
+        };
+        let raw = &bytes[element.clone()];
+        let span = span.start + element.start..span.start + element.end;
+        let value = match kind(raw) {
+            Kind::Array => match read_array(text, span.clone(), depth + 1)? {
+                Some(items) => Value::Array(items),
+                None => return Ok(None),
+            },
+            Kind::String => match unquote(raw) {
+                Some(string) => Value::Text(string.into_owned()),
+                None => return Ok(None),
+            },
+            Kind::Null | Kind::Bool | Kind::Number | Kind::Object => Value::Other,
+        };
+        nodes.push(Node { span, value });
+    }
+    Ok(Some(nodes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Query;
+    use crate::Refusal;
+
+    fn query(text: &str) -> Query {
+        Query::read(Some(text)).unwrap()
+    }
+
+    #[test]
+    fn r085_no_blank_and_null_queries_are_no_filter() {
+        for text in [None, Some(""), Some("  \n"), Some("null"), Some(" null ")] {
+            assert_eq!(Query::read(text).unwrap(), Query::Absent, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn r079_what_is_no_json_array_is_text() {
+        for text in [
+            "facts { name = \"x\" }",
+            "{}",
+            "\"x\"",
+            "1",
+            "[\"=\"",
+            "[1] [2]",
+            "[\"\\x\"]",
+        ] {
+            assert!(query(text).is_text(), "{text}");
+        }
+    }
+
+    #[test]
+    fn r077_an_extract_outside_a_subquery_projects() {
+        for text in [
+            r#"["extract",["certname"]]"#,
+            r#" [ "extract" , "certname" ] "#,
+            r#"["and",["extract",["name"],["=","a",1]],["=","b",2]]"#,
+            r#"["or",["not",["extract",["name"]]]]"#,
+            r#"["from","facts",["extract",["name"]]]"#,
+            r#"["\u0065xtract",["certname"]]"#,
+        ] {
+            assert!(query(text).projects(), "{text}");
+        }
+    }
+
+    #[test]
+    fn r078_an_extract_in_a_subquery_does_not_project() {
+        for text in [
+            r#"["in","certname",["extract",["certname"],["select_facts",["=","name","x"]]]]"#,
+            r#"["and",["in","certname",["from","nodes",["extract",["certname"]]]]]"#,
+            r#"["subquery","facts",["extract",["certname"]]]"#,
+            r#"["select_nodes",["extract",["certname"]]]"#,
+            r#"["=","value",["extract","x"]]"#,
+            r#"["=","value","extract"]"#,
+        ] {
+            assert!(!query(text).projects(), "{text}");
+        }
+    }
+
+    #[test]
+    fn r080_an_outer_name_constraint_is_seen() {
+        for text in [
+            r#"["=","name","os"]"#,
+            r#"["~","name","^os"]"#,
+            r#"["null?","name",false]"#,
+            r#"["and",["=","certname","a"],["not",["or",["=","name","os"]]]]"#,
+            r#"["in","name",["array",["os"]]]"#,
+            r#"["in",["certname","name"],["extract",["certname","name"],["select_facts",[]]]]"#,
+            r#"["extract",["value"],["=","name","os"]]"#,
+            r#"["from","facts",["=","name","os"]]"#,
+        ] {
+            assert!(query(text).constrains_name(), "{text}");
+        }
+    }
+
+    #[test]
+    fn r081_a_name_constraint_in_a_subquery_is_not_one() {
+        for text in [
+            r#"["in","certname",["extract",["certname"],["select_facts",["=","name","os"]]]]"#,
+            r#"["subquery","facts",["=","name","os"]]"#,
+            r#"["subquery","name",["=","certname","os"]]"#,
+            r#"["=","certname","name"]"#,
+            r#"["=",["fact","name"],"x"]"#,
+            r#"["extract",["name"]]"#,
+            r#"["and"]"#,
+            "[]",
+        ] {
+            assert!(!query(text).constrains_name(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_query_nested_beyond_reason_is_refused() {
+        let text = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+        assert!(matches!(
+            Query::read(Some(&text)),
+            Err(Refusal::QueryTooDeep { .. })
+        ));
+        let text = format!("{}1{}", "[".repeat(100), "]".repeat(100));
+        assert!(matches!(Query::read(Some(&text)), Ok(Query::Ast(_))));
+    }
+}

@@ -1,0 +1,249 @@
+//! The table of routes: what happens to each path.
+
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode_str;
+
+use crate::Refusal;
+use crate::params::escapes_are_whole;
+
+/// What is done with the backends' answers to a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// One record for each node, from the backend with the newer report (R030-R040).
+    Nodes,
+    /// The facts of each node from its owner; the path names nothing further (R041-R052).
+    Facts,
+    /// The same for facts of one name, and synthesised for the source fact's own name (R053-R067).
+    NamedFacts,
+    /// Aggregates are combined, anything else is passed through (R138, R242).
+    Resources,
+    /// The owner of the certname answers, then the others in turn (R228-R239).
+    OfNode,
+    /// The first backend that succeeds answers (R240, R241).
+    FirstGood,
+    /// The lowest version (R243-R245).
+    Version,
+    /// The clock of the first backend that answers (R246).
+    Clock,
+    /// Attributes of an MBean, combined (R248-R258).
+    ReadMetrics,
+    /// A write or an administrative request, which pdbmux does not take (ruling 2).
+    Write,
+}
+
+/// One line of the table.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Path segments; `{}` stands for any one segment, a final `**` for any rest, also none.
+    pub path: &'static str,
+    /// What is done with the answers.
+    pub rule: Rule,
+    /// The entity whose records are merged, as a path spells it; empty where none is.
+    pub entity: &'static str,
+    /// The columns that identify a record, which break ties when pages are cut.
+    pub identity: &'static [&'static str],
+}
+
+/// A line without records to merge.
+const fn row(path: &'static str, rule: Rule) -> Row {
+    records(path, rule, "", &[])
+}
+
+const fn records(
+    path: &'static str,
+    rule: Rule,
+    entity: &'static str,
+    identity: &'static [&'static str],
+) -> Row {
+    Row {
+        path,
+        rule,
+        entity,
+        identity,
+    }
+}
+
+/// Every served path; the first line that matches decides. What no line matches is unknown.
+pub const ROUTES: &[Row] = &[
+    records("/pdb/query/v4/nodes", Rule::Nodes, "nodes", &["certname"]),
+    records(
+        "/pdb/query/v4/facts",
+        Rule::Facts,
+        "facts",
+        &["certname", "name"],
+    ),
+    records(
+        "/pdb/query/v4/facts/{}",
+        Rule::NamedFacts,
+        "facts",
+        &["certname", "name"],
+    ),
+    records(
+        "/pdb/query/v4/facts/{}/{}",
+        Rule::NamedFacts,
+        "facts",
+        &["certname", "name"],
+    ),
+    records("/pdb/query/v4/resources", Rule::Resources, "resources", &[]),
+    row("/pdb/query/v4/nodes/{}/**", Rule::OfNode),
+    row("/pdb/query/v4/factsets/{}/**", Rule::OfNode),
+    row("/pdb/query/v4/catalogs/{}/**", Rule::OfNode),
+    row("/pdb/query/v4/**", Rule::FirstGood),
+    row("/pdb/meta/v1/version", Rule::Version),
+    row("/pdb/meta/v1/server-time", Rule::Clock),
+    row("/pdb/cmd/**", Rule::Write),
+    row("/pdb/admin/**", Rule::Write),
+    row("/metrics/v2/read/**", Rule::ReadMetrics),
+    row("/metrics/v2/**", Rule::FirstGood),
+    row("/metrics/v1/mbeans/**", Rule::FirstGood),
+];
+
+/// A request's path, found in the table.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Route<'r> {
+    /// The path as it came, to be forwarded byte for byte (ruling 13, trap T54).
+    pub path: &'r str,
+    /// Its line in the table.
+    pub row: &'static Row,
+    /// The segments that `{}` stood for, still encoded.
+    pub segments: Vec<&'r str>,
+}
+
+impl Route<'_> {
+    /// Finds `path`, still percent-encoded, in the table; `None` if it is unknown.
+    ///
+    /// Refuses paths that a backend could resolve to another route than the one found here.
+    pub fn find(path: &str) -> Result<Option<Route<'_>>, Refusal> {
+        if !escapes_are_whole(path) {
+            return Err(Refusal::MalformedPath);
+        }
+        if path.split('/').any(is_dot_segment) {
+            return Err(Refusal::DotSegment);
+        }
+        Ok(ROUTES.iter().find_map(|row| {
+            let segments = matches(row.path, path)?;
+            Some(Route {
+                path,
+                row,
+                segments,
+            })
+        }))
+    }
+
+    /// The decoded segment that the `at`th `{}` stood for.
+    pub fn segment(&self, at: usize) -> Option<Cow<'_, str>> {
+        self.segments
+            .get(at)
+            .map(|raw| percent_decode_str(raw).decode_utf8_lossy())
+    }
+}
+
+/// Whether a web server would take `segment` for `.` or `..`. Path parameters (`..;x`) are cut off
+/// before that decision by the server PuppetDB uses.
+fn is_dot_segment(segment: &str) -> bool {
+    let name = segment.split(';').next().unwrap_or_default();
+    let decoded = percent_decode_str(name).decode_utf8_lossy();
+    decoded == "." || decoded == ".."
+}
+
+fn matches<'p>(pattern: &str, path: &'p str) -> Option<Vec<&'p str>> {
+    let mut captured = Vec::new();
+    let mut segments = path.split('/');
+    for expected in pattern.split('/') {
+        match expected {
+            "**" => return Some(captured),
+            "{}" => captured.push(segments.next()?),
+            word if segments.next()? != word => return None,
+            _ => {}
+        }
+    }
+    segments.next().is_none().then_some(captured)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(path: &str) -> Option<Rule> {
+        Route::find(path).unwrap().map(|route| route.row.rule)
+    }
+
+    #[test]
+    fn each_path_has_its_rule() {
+        for (path, expected) in [
+            ("/pdb/query/v4/nodes", Rule::Nodes),
+            ("/pdb/query/v4/facts", Rule::Facts),
+            ("/pdb/query/v4/facts/os", Rule::NamedFacts),
+            ("/pdb/query/v4/facts/", Rule::NamedFacts),
+            ("/pdb/query/v4/facts/os/a%2Fb", Rule::NamedFacts),
+            ("/pdb/query/v4/facts/os/a/b", Rule::FirstGood),
+            ("/pdb/query/v4/resources", Rule::Resources),
+            ("/pdb/query/v4/resources/File", Rule::FirstGood),
+            ("/pdb/query/v4/nodes/a.example", Rule::OfNode),
+            ("/pdb/query/v4/nodes/a.example/facts/os", Rule::OfNode),
+            ("/pdb/query/v4/catalogs/a/edges", Rule::OfNode),
+            ("/pdb/query/v4/factsets/a", Rule::OfNode),
+            ("/pdb/query/v4/catalogs", Rule::FirstGood),
+            ("/pdb/query/v4/environments", Rule::FirstGood),
+            ("/pdb/query/v4", Rule::FirstGood),
+            ("/pdb/query/v4/", Rule::FirstGood),
+            ("/pdb/query/v4/%6eodes", Rule::FirstGood),
+            ("/pdb/meta/v1/version", Rule::Version),
+            ("/pdb/meta/v1/server-time", Rule::Clock),
+            ("/metrics/v2/read/a%3Ab!/c", Rule::ReadMetrics),
+            ("/metrics/v2/list", Rule::FirstGood),
+            ("/pdb/cmd/v1", Rule::Write),
+            ("/pdb/admin/v1/archive", Rule::Write),
+        ] {
+            assert_eq!(rule(path), Some(expected), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_in_the_table_is_unknown() {
+        for path in [
+            "/",
+            "",
+            "/pdb",
+            "/pdb/query/v3/nodes",
+            "//pdb/query/v4/nodes",
+            "/status/v1/services",
+            "/pdb/meta/v1/version/latest",
+            "/pdb/query/v4nodes",
+            "/metrics/v1",
+            "/pdb/dashboard",
+        ] {
+            assert_eq!(rule(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn ruling_13_dot_segments_are_refused_however_they_are_written() {
+        for segment in ["..", ".", "%2e%2E", ".%2e", "%2E", "..;x=1", "%2e%2e;"] {
+            let path = format!("/pdb/query/v4/{segment}/admin");
+            assert_eq!(Route::find(&path), Err(Refusal::DotSegment), "{path}");
+        }
+        for segment in ["...", "a..b", "..a", "%252e%252e"] {
+            assert!(
+                Route::find(&format!("/pdb/query/v4/{segment}")).is_ok(),
+                "{segment}"
+            );
+        }
+        assert_eq!(
+            Route::find("/pdb/query/v4/facts/%zz"),
+            Err(Refusal::MalformedPath)
+        );
+    }
+
+    #[test]
+    fn segments_are_kept_encoded_and_decoded_on_demand() {
+        let route = Route::find("/pdb/query/v4/facts/a%2Fb/%C3%A9")
+            .unwrap()
+            .unwrap();
+        assert_eq!(route.segments, ["a%2Fb", "%C3%A9"]);
+        assert_eq!(route.segment(0).as_deref(), Some("a/b"));
+        assert_eq!(route.segment(1).as_deref(), Some("é"));
+        assert_eq!(route.segment(2), None);
+    }
+}

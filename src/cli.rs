@@ -1,0 +1,166 @@
+//! The command line: what can be typed, and what each command does.
+
+mod flags;
+mod init;
+mod pages;
+mod serve;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::config::{self, Config, ConfigError, Environment, Flags};
+use init::Present;
+
+pub use init::InitError;
+pub use serve::{BindError, bind, shutdown};
+
+/// Serve one PuppetDB query API in front of several PuppetDBs.
+///
+/// pdbmux asks all of its backends, merges what they answer and serves it as a PuppetDB would, on
+/// one address. Any client of PuppetDB's v4 query API works with it.
+#[derive(Debug, Parser)]
+#[command(
+    name = "pdbmux",
+    version,
+    after_help = "Run pdbmux --help for files, variables and every key of the configuration.",
+    after_long_help = pages::reference(),
+)]
+pub struct Cli {
+    /// The flags that set something, which any command takes.
+    #[command(flatten)]
+    pub flags: Flags,
+    /// What to do; nothing means to serve.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What to do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Subcommand)]
+pub enum Command {
+    #[default]
+    /// Serve until SIGTERM or SIGINT; what is done without a command
+    Serve,
+    /// Write or show the configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Print the version
+    Version,
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell to write it for
+        shell: Shell,
+    },
+    /// Print the manual page, as roff
+    Man,
+}
+
+/// What to do with the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum ConfigCommand {
+    /// Write a commented config file with the defaults, and with the flags given
+    ///
+    /// The file goes to --config, else to PDBMUX_CONFIG, else to pdbmux/config.yaml below
+    /// $XDG_CONFIG_HOME or $HOME/.config. Missing folders are made.
+    Init {
+        /// Replace a file that is there already
+        #[arg(long)]
+        force: bool,
+    },
+    /// Print every effective value and where it comes from
+    Show {
+        /// How to print it
+        #[arg(long, value_enum, default_value_t = ShowFormat::Text)]
+        format: ShowFormat,
+    },
+}
+
+/// How `config show` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ShowFormat {
+    /// Lines for people
+    Text,
+    /// One JSON object, with the exact origin of each value
+    Json,
+}
+
+/// The shells that completions are written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    /// GNU Bash
+    Bash,
+    /// Z shell
+    Zsh,
+    /// fish
+    Fish,
+}
+
+/// Why a command failed, as one sentence.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// `config init` could not write.
+    #[error(transparent)]
+    Init(#[from] InitError),
+    /// Serving failed.
+    #[error("{0:#}")]
+    Serve(anyhow::Error),
+    /// Standard output is gone.
+    #[error("cannot print: {}", config::plain(.0))]
+    Print(#[from] io::Error),
+}
+
+impl CliError {
+    /// 2 for what the operator has to write otherwise, as for a mistyped flag; 1 for the rest.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Config(_) => ExitCode::from(2),
+            Self::Init(_) | Self::Serve(_) | Self::Print(_) => ExitCode::FAILURE,
+        }
+    }
+}
+
+impl Cli {
+    /// Does what was typed and prints to `out`. `serve` is given the configuration to serve with
+    /// and the notes to log.
+    pub fn run(
+        self,
+        env: &Environment,
+        out: &mut dyn Write,
+        serve: impl FnOnce(Config, Vec<String>) -> anyhow::Result<()>,
+    ) -> Result<(), CliError> {
+        let printed = match self.command.unwrap_or_default() {
+            Command::Serve => {
+                let (config, notes) = config::load_to_serve(&self.flags, env)?;
+                return serve(config, notes).map_err(CliError::Serve);
+            }
+            Command::Config(ConfigCommand::Init { force }) => {
+                let present = if force {
+                    Present::Replace
+                } else {
+                    Present::Keep
+                };
+                let path = init::write(&self.flags, env, present)?;
+                writeln!(out, "wrote {}", path.display())
+            }
+            Command::Config(ConfigCommand::Show { format }) => {
+                let loaded = config::load(&self.flags, env)?;
+                match format {
+                    ShowFormat::Text => write!(out, "{loaded}"),
+                    ShowFormat::Json => writeln!(out, "{:#}", loaded.to_json()),
+                }
+            }
+            Command::Version => writeln!(out, "pdbmux {}", env!("CARGO_PKG_VERSION")),
+            Command::Completions { shell } => out.write_all(&pages::completions(shell)),
+            Command::Man => pages::man(out),
+        };
+        match printed.and_then(|()| out.flush()) {
+            // Whoever reads has read enough, as `head` does.
+            Err(why) if why.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            other => Ok(other?),
+        }
+    }
+}

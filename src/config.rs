@@ -1,0 +1,137 @@
+//! The configuration: what can be set, and by whom (R263: defaults < file < environment < flags).
+
+mod backend;
+mod duration;
+mod env;
+mod error;
+mod file;
+mod key;
+mod layer;
+mod listen;
+mod load;
+mod nearest;
+mod show;
+mod template;
+mod url;
+mod value;
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use http::uri::PathAndQuery;
+use pdbmux_core::settings::{Settings, Strategy};
+
+pub use backend::{BackendConfig, BackendError};
+pub use duration::DurationError;
+pub use env::Environment;
+pub(crate) use error::plain;
+pub use error::{ConfigError, Place};
+pub use file::{FileChoice, SYSTEM_FILE};
+pub use key::{KEYS, Key};
+pub use layer::Origin;
+pub use listen::{Listen, ListenError};
+pub use load::{Flags, Loaded, initial, load, load_from, load_to_serve};
+pub use template::template;
+pub(crate) use template::wrap;
+pub use url::{BaseUrl, UrlError};
+pub use value::ValueError;
+
+/// Everything that can be set. [`KEYS`] tells operators what the field of the same name means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Where to serve (R269).
+    pub listen: Listen,
+    /// In configured order, names unique (R270); empty only where nothing is served.
+    pub backends: Vec<BackendConfig>,
+    /// How owners are chosen for facts (R272).
+    pub merge: Strategy,
+    /// Bound on a backend's first byte and on each silence after it (R273); more than 0.
+    pub timeout: Duration,
+    /// How long the map of owners is kept (R274).
+    pub freshness_ttl: Duration,
+    /// How long answers are cached (R275), at most 30s (R206); 0 means no cache.
+    pub facts_ttl: Duration,
+    /// Budget of the cache in bytes of bodies (R276).
+    pub facts_cache_bytes: usize,
+    /// Name of the synthetic fact (R277); not empty.
+    pub source_fact: String,
+    /// Whether the synthetic fact is injected (R278).
+    pub source_fact_enabled: bool,
+    /// Whether backends are probed (R279).
+    pub health_probe_enabled: bool,
+    /// What is probed, behind the base URL (R280).
+    pub health_probe_path: PathAndQuery,
+    /// Time between probes (R281); more than 0.
+    pub health_probe_interval: Duration,
+    /// Bound on one probe (R282); more than 0.
+    pub health_probe_timeout: Duration,
+    /// Failed probes in a row that take a backend out (R283).
+    pub health_probe_failures: NonZeroU32,
+    /// Good probes in a row that bring it back (R284).
+    pub health_probe_successes: NonZeroU32,
+    /// Ceiling of one backend's answer, in bytes; at least 1.
+    pub max_body_bytes: usize,
+    /// Bound on reading a request head; more than 0.
+    pub header_timeout: Duration,
+    /// How long an idle client connection is kept; more than 0.
+    pub idle_timeout: Duration,
+    /// Bound on draining; 0 means none is done.
+    pub shutdown_timeout: Duration,
+    /// How the log is written.
+    pub log_format: LogFormat,
+    /// Filter directives, checked to be ones that `EnvFilter` takes.
+    pub log_level: String,
+}
+
+/// How the log is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Lines for people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        const THREE: NonZeroU32 = NonZeroU32::MIN.saturating_add(2);
+        const TWO: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
+        Self {
+            listen: Listen {
+                host: None,
+                port: 8080,
+            },
+            backends: Vec::new(),
+            merge: Strategy::Freshness,
+            timeout: Duration::from_secs(10),
+            freshness_ttl: Duration::from_secs(30),
+            facts_ttl: Duration::from_secs(30),
+            facts_cache_bytes: 64 << 20,
+            source_fact: "pdbmux_source".to_owned(),
+            source_fact_enabled: true,
+            health_probe_enabled: true,
+            health_probe_path: PathAndQuery::from_static("/status/v1/services"),
+            health_probe_interval: Duration::from_secs(10),
+            health_probe_timeout: Duration::from_secs(5),
+            health_probe_failures: THREE,
+            health_probe_successes: TWO,
+            max_body_bytes: 1 << 30,
+            header_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(75),
+            shutdown_timeout: Duration::from_secs(30),
+            log_format: LogFormat::Text,
+            log_level: "info".to_owned(),
+        }
+    }
+}
+
+impl Config {
+    /// The part that plans and merges depend on.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            backends: self.backends.iter().map(|b| b.name.clone()).collect(),
+            strategy: self.merge,
+            source: self.source_fact_enabled.then(|| self.source_fact.clone()),
+        }
+    }
+}

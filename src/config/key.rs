@@ -1,0 +1,257 @@
+//! The one table of keys. The readers of every layer, `config show`, the file of `config init`, the
+//! help, the man page and docs/configuration.md are all made from it.
+
+use super::value::{self, ValueError};
+use super::{Config, backend, duration};
+
+/// One key of the configuration.
+#[derive(Debug)]
+pub struct Key {
+    /// Its name in the file.
+    pub name: &'static str,
+    /// What a text for it looks like, for help.
+    pub hint: &'static str,
+    /// What it means: one short sentence, and often a second that says more.
+    pub doc: &'static str,
+    /// Its flag without the dashes, if it has one.
+    pub flag: Option<&'static str>,
+    /// The values it can take, where there are few.
+    pub choices: &'static [&'static str],
+    pub(super) set: Setter,
+    show: fn(&Config) -> String,
+}
+
+/// Reads a text into the field of a key.
+pub(super) type SetScalar = fn(&mut Config, &str) -> Result<(), ValueError>;
+
+/// How a key is set.
+#[derive(Debug)]
+pub(super) enum Setter {
+    /// From one scalar.
+    Scalar(SetScalar),
+    /// The list of backends, which a file spells otherwise than a variable.
+    Backends,
+}
+
+impl Key {
+    /// The environment variable of this key.
+    pub fn env(&self) -> String {
+        format!("PDBMUX_{}", self.name.to_ascii_uppercase())
+    }
+
+    /// The first sentence of the doc, without its full stop.
+    pub fn summary(&self) -> &'static str {
+        let end = self.doc.find(". ");
+        end.map_or(self.doc.trim_end_matches('.'), |end| &self.doc[..end])
+    }
+
+    /// The default as text; empty for no backends.
+    pub fn default_text(&self) -> String {
+        self.show(&Config::default())
+    }
+
+    /// The effective value as text, in the spelling that flags and variables take.
+    pub fn show(&self, config: &Config) -> String {
+        (self.show)(config)
+    }
+
+    pub(super) fn named(name: &str) -> Option<&'static Self> {
+        KEYS.iter().find(|key| key.name == name)
+    }
+
+    const fn flag(mut self, flag: &'static str) -> Self {
+        self.flag = Some(flag);
+        self
+    }
+
+    const fn choices(mut self, choices: &'static [&'static str]) -> Self {
+        self.choices = choices;
+        self
+    }
+}
+
+/// A key set from one scalar. It has the name of its field, is read by `$parse` and written by
+/// `$show`.
+macro_rules! scalar {
+    ($field:ident, $hint:literal, $parse:expr, $show:expr, $doc:literal $(,)?) => {
+        Key {
+            name: stringify!($field),
+            hint: $hint,
+            doc: $doc,
+            flag: None,
+            choices: &[],
+            set: Setter::Scalar(|config, text| {
+                config.$field = $parse(text)?;
+                Ok(())
+            }),
+            show: |config| $show(&config.$field),
+        }
+    };
+}
+
+/// Every key, in the order it is documented.
+pub static KEYS: &[Key] = &[
+    scalar!(
+        listen,
+        "HOST:PORT",
+        str::parse,
+        ToString::to_string,
+        "Address and port to serve on. Without a host (:8080) every interface is served, IPv4 and \
+         IPv6; an IPv6 host stands in brackets.",
+    )
+    .flag("listen"),
+    Key {
+        name: "backends",
+        hint: "NAME=URL,...",
+        doc: "The PuppetDBs to ask, each with a name and a base URL (http or https). Their order \
+              breaks ties and ranks nothing.",
+        flag: None,
+        choices: &[],
+        set: Setter::Backends,
+        show: |config| backend::show_list(&config.backends),
+    },
+    scalar!(
+        merge,
+        "MODE",
+        value::parse_merge,
+        |merge: &_| value::merge_name(*merge).to_owned(),
+        "Which backend the facts of a shared node are taken from. Under freshness it is the one with \
+         the newest report, under static the first configured one that has the node.",
+    )
+    .flag("merge")
+    .choices(&value::MERGES),
+    scalar!(
+        timeout,
+        "DURATION",
+        duration::parse_positive,
+        duration::format,
+        "Longest wait for a backend, before its answer begins and at every pause within it.",
+    ),
+    scalar!(
+        freshness_ttl,
+        "DURATION",
+        duration::parse,
+        duration::format,
+        "How long it is remembered which backend has a node's newest report (merge: freshness \
+         alone); 0 asks every time.",
+    ),
+    scalar!(
+        facts_ttl,
+        "DURATION",
+        duration::parse,
+        duration::format,
+        "How long a merged answer for nodes, facts or fact names is served from memory; 0 turns \
+         the cache off, more than 30s counts as 30s.",
+    ),
+    scalar!(
+        facts_cache_bytes,
+        "BYTES",
+        value::parse_bytes,
+        ToString::to_string,
+        "Bytes of answers that cache may hold; the one unused for longest goes first.",
+    ),
+    scalar!(
+        source_fact,
+        "NAME",
+        value::parse_fact_name,
+        Clone::clone,
+        "Name of the fact, and of the node key, that says which backend an answer came from.",
+    ),
+    scalar!(
+        source_fact_enabled,
+        "BOOL",
+        value::parse_switch,
+        ToString::to_string,
+        "Whether that fact and key are added. With false the backends' records stay as they are.",
+    )
+    .choices(&value::SWITCHES),
+    scalar!(
+        health_probe_enabled,
+        "BOOL",
+        value::parse_switch,
+        ToString::to_string,
+        "Whether backends are probed and left out while they are down. With false all of them are \
+         asked on every request.",
+    )
+    .flag("health-probe")
+    .choices(&value::SWITCHES),
+    scalar!(
+        health_probe_path,
+        "PATH",
+        value::parse_path,
+        ToString::to_string,
+        "Path that is probed on every backend.",
+    ),
+    scalar!(
+        health_probe_interval,
+        "DURATION",
+        duration::parse_positive,
+        duration::format,
+        "Time between two probes of a backend.",
+    ),
+    scalar!(
+        health_probe_timeout,
+        "DURATION",
+        duration::parse_positive,
+        duration::format,
+        "Longest wait for the answer to a probe.",
+    ),
+    scalar!(
+        health_probe_failures,
+        "COUNT",
+        value::parse_count,
+        ToString::to_string,
+        "Failed probes in a row after which a backend is left out; at least 1.",
+    ),
+    scalar!(
+        health_probe_successes,
+        "COUNT",
+        value::parse_count,
+        ToString::to_string,
+        "Good probes in a row after which it is asked again; at least 1.",
+    ),
+    scalar!(
+        max_body_bytes,
+        "BYTES",
+        value::parse_some_bytes,
+        ToString::to_string,
+        "Largest answer taken from one backend; a larger one is that backend's failure.",
+    ),
+    scalar!(
+        header_timeout,
+        "DURATION",
+        duration::parse_positive,
+        duration::format,
+        "Time a client has to send the head of a request.",
+    ),
+    scalar!(
+        idle_timeout,
+        "DURATION",
+        duration::parse_positive,
+        duration::format,
+        "How long a client connection without a request is kept open.",
+    ),
+    scalar!(
+        shutdown_timeout,
+        "DURATION",
+        duration::parse,
+        duration::format,
+        "How long running requests may go on after SIGTERM or SIGINT; 0 ends them at once.",
+    ),
+    scalar!(
+        log_format,
+        "FORMAT",
+        value::parse_log_format,
+        |format: &_| value::log_format_name(*format).to_owned(),
+        "How the log on stderr is written: lines for people, or one JSON object a line.",
+    )
+    .choices(&value::LOG_FORMATS),
+    scalar!(
+        log_level,
+        "FILTER",
+        value::parse_log_level,
+        Clone::clone,
+        "What is logged: error, warn, info, debug, trace or off, or a list of filters such as \
+         warn,pdbmux=debug.",
+    ),
+];

@@ -1,0 +1,174 @@
+//! Laying the layers over each other (R263).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::env::Environment;
+use super::error::ConfigError;
+use super::file::{self, FileChoice, SYSTEM_FILE};
+use super::key::{KEYS, Key};
+use super::layer::{Given, Origin, Partial};
+use super::{Config, duration, value};
+
+/// More than this is never served from the cache (R206).
+const FACTS_TTL_CAP: Duration = Duration::from_secs(30);
+
+/// What was given on the command line, as text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// `--config`.
+    pub config: Option<PathBuf>,
+    /// Values of keys, by the key's name.
+    pub values: BTreeMap<&'static str, String>,
+}
+
+impl Flags {
+    fn layer(&self) -> Result<Partial, ConfigError> {
+        let mut layer = Partial::default();
+        for key in KEYS {
+            if let (Some(flag), Some(text)) = (key.flag, self.values.get(key.name)) {
+                let given = Given::from_text(key, text.into(), Origin::Flag(flag))?;
+                layer.0.push(given);
+            }
+        }
+        Ok(layer)
+    }
+}
+
+/// A configuration with its history.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The effective values.
+    pub config: Config,
+    /// The file that was read, or where one was looked for.
+    pub file: FileChoice,
+    /// What the operator should know although nothing is wrong, a sentence each.
+    pub notes: Vec<String>,
+    /// What was typed for each key that a layer sets, by the key's name.
+    given: BTreeMap<&'static str, (String, Origin)>,
+    /// `facts_ttl` as it was typed, where that is over the cap.
+    clamped: Option<String>,
+}
+
+/// Lays flags over environment over file over defaults. Fails on the first value, in any layer,
+/// that cannot be used; that no backend is configured is no failure here.
+pub fn load(flags: &Flags, env: &Environment) -> Result<Loaded, ConfigError> {
+    load_from(flags, env, Path::new(SYSTEM_FILE))
+}
+
+/// [`load`], with another file in the place of [`SYSTEM_FILE`].
+pub fn load_from(flags: &Flags, env: &Environment, system: &Path) -> Result<Loaded, ConfigError> {
+    let file = file::choose(flags.config.as_deref(), env, system)?;
+    let lowest = match &file {
+        FileChoice::Loaded(path) => file::layer(path)?,
+        FileChoice::Searched(_) => Partial::default(),
+    };
+    let mut loaded = Loaded {
+        config: Config::default(),
+        file,
+        notes: env.notes(),
+        given: BTreeMap::new(),
+        clamped: None,
+    };
+    for layer in [lowest, env.layer()?, flags.layer()?] {
+        loaded.lay(layer)?;
+    }
+    loaded.clamp();
+    loaded.note_backends();
+    Ok(loaded)
+}
+
+/// [`load`] for a process that is to serve: fails where there is no backend, and gives the notes
+/// along.
+pub fn load_to_serve(
+    flags: &Flags,
+    env: &Environment,
+) -> Result<(Config, Vec<String>), ConfigError> {
+    let loaded = load(flags, env)?;
+    if loaded.config.backends.is_empty() {
+        return Err(ConfigError::NoBackends);
+    }
+    Ok((loaded.config, loaded.notes))
+}
+
+/// The defaults with the flags over them, and the file that `config init` is to write (R289).
+pub fn initial(flags: &Flags, env: &Environment) -> Result<(Config, PathBuf), ConfigError> {
+    let path = match file::named(flags.config.as_deref(), env)? {
+        Some((path, _)) => path,
+        None => file::of_user(env).ok_or(ConfigError::NoHome)?,
+    };
+    let mut config = Config::default();
+    for given in flags.layer()?.0 {
+        given.apply(&mut config)?;
+    }
+    Ok((config, path))
+}
+
+impl Loaded {
+    /// Where the effective value of a key comes from.
+    pub fn origin(&self, key: &Key) -> &Origin {
+        self.given
+            .get(key.name)
+            .map_or(&Origin::Default, |(_, origin)| origin)
+    }
+
+    /// The value of a key as `config show` writes it, with the remark of a clamped one (R208).
+    pub(super) fn value(&self, key: &Key) -> String {
+        let value = key.show(&self.config);
+        match self.remark(key) {
+            Some(remark) => format!("{value} ({remark})"),
+            None => value,
+        }
+    }
+
+    pub(super) fn remark(&self, key: &Key) -> Option<String> {
+        let typed = self.clamped.as_ref().filter(|_| key.name == "facts_ttl")?;
+        Some(format!(
+            "clamped from {typed}, cap {}",
+            key.show(&self.config)
+        ))
+    }
+
+    fn lay(&mut self, layer: Partial) -> Result<(), ConfigError> {
+        for given in layer.0 {
+            given.apply(&mut self.config)?;
+            let text = given.text().to_owned();
+            self.given.insert(given.key.name, (text, given.origin));
+        }
+        Ok(())
+    }
+
+    /// Holds `facts_ttl` under its cap (R206): a stray variable must not stop a container.
+    fn clamp(&mut self) {
+        if self.config.facts_ttl <= FACTS_TTL_CAP {
+            return;
+        }
+        self.config.facts_ttl = FACTS_TTL_CAP;
+        if let Some((typed, origin)) = self.given.get("facts_ttl") {
+            self.clamped = Some(typed.clone());
+            self.notes.push(format!(
+                "facts_ttl {} ({origin}) is over the cap: {} is used",
+                value::shown(typed),
+                duration::format(&FACTS_TTL_CAP)
+            ));
+        }
+    }
+
+    /// Says where there is no backend, which only serving needs, and where two are one PuppetDB:
+    /// nothing breaks then, and every count comes out double.
+    fn note_backends(&mut self) {
+        let backends = &self.config.backends;
+        if backends.is_empty() {
+            self.notes.push(ConfigError::NoBackends.to_string());
+        }
+        for (at, backend) in backends.iter().enumerate() {
+            if let Some(first) = backends[..at].iter().find(|b| b.url == backend.url) {
+                self.notes.push(format!(
+                    "the backends {} and {} have the same url: counts will be too high",
+                    first.name, backend.name
+                ));
+            }
+        }
+    }
+}

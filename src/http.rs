@@ -1,0 +1,12 @@
+//! The client's side: connections, requests, and the answers' heads and bodies.
+
+mod body;
+mod connection;
+mod healthz;
+mod replay;
+mod respond;
+mod serve;
+mod server;
+
+pub(crate) use serve::App;
+pub(crate) use server::{Patience, serve};

@@ -1,0 +1,137 @@
+//! Bodies of answers.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+use futures_util::{Stream, StreamExt};
+use http_body::{Frame, SizeHint};
+use pdbmux_core::answer::{Pieces, Source};
+
+use super::connection::Busy;
+use crate::upstream::Failure;
+
+/// Runs of at least this many bytes are sent from where they lie; shorter ones are gathered, since a
+/// write of many tiny parts costs more than their copy.
+const SLICE: usize = 8 << 10;
+/// Size of the buffers that short runs are gathered in.
+const GATHER: usize = 64 << 10;
+
+/// The body of an answer.
+pub(crate) struct Body {
+    kind: Kind,
+    /// Kept until the last byte is handed over.
+    busy: Option<Busy>,
+}
+
+enum Kind {
+    /// Known whole, as what is left of it.
+    Whole { parts: VecDeque<Bytes>, left: u64 },
+    /// Passed on as it arrives. An error in it breaks the connection, so that no client takes a
+    /// shortened answer for a whole one.
+    Passing {
+        bytes: BoxStream<'static, Result<Bytes, Failure>>,
+        length: Option<u64>,
+    },
+}
+
+impl Body {
+    /// A text known whole.
+    pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
+        Self::parts(VecDeque::from([bytes.into()]))
+    }
+
+    /// The pieces of a merged answer; `bodies` are those of the round.
+    pub(crate) fn pieces(pieces: Pieces, bodies: &[Bytes]) -> Self {
+        let made = Bytes::from(pieces.made);
+        let mut parts = VecDeque::new();
+        let mut gathered = Vec::new();
+        for piece in &pieces.list {
+            let whole = match piece.source {
+                Source::Reply(at) => &bodies[usize::from(at)],
+                Source::Made => &made,
+            };
+            if piece.span.len() < SLICE {
+                gathered.extend_from_slice(&whole[piece.span.clone()]);
+                if gathered.len() < GATHER {
+                    continue;
+                }
+            }
+            if !gathered.is_empty() {
+                parts.push_back(Bytes::from(std::mem::take(&mut gathered)));
+            }
+            if piece.span.len() >= SLICE {
+                parts.push_back(whole.slice(piece.span.clone()));
+            }
+        }
+        if !gathered.is_empty() {
+            parts.push_back(Bytes::from(gathered));
+        }
+        Self::parts(parts)
+    }
+
+    fn parts(parts: VecDeque<Bytes>) -> Self {
+        let left = parts.iter().map(|part| part.len() as u64).sum();
+        Self {
+            kind: Kind::Whole { parts, left },
+            busy: None,
+        }
+    }
+
+    /// A body that is passed on as it arrives; `length` if it is known.
+    pub(crate) fn passing(
+        bytes: impl Stream<Item = Result<Bytes, Failure>> + Send + 'static,
+        length: Option<u64>,
+    ) -> Self {
+        Self {
+            kind: Kind::Passing {
+                bytes: bytes.boxed(),
+                length,
+            },
+            busy: None,
+        }
+    }
+
+    /// The same body, keeping `busy` until it ends.
+    pub(crate) fn holding(mut self, busy: Busy) -> Self {
+        self.busy = Some(busy);
+        self
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = Failure;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
+        match &mut self.kind {
+            Kind::Whole { parts, left } => Poll::Ready(parts.pop_front().map(|part| {
+                *left -= part.len() as u64;
+                Ok(Frame::data(part))
+            })),
+            Kind::Passing { bytes, .. } => bytes
+                .poll_next_unpin(context)
+                .map(|next| next.map(|part| part.map(Frame::data))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(&self.kind, Kind::Whole { parts, .. } if parts.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.kind {
+            Kind::Whole { left, .. } => SizeHint::with_exact(*left),
+            Kind::Passing {
+                length: Some(length),
+                ..
+            } => SizeHint::with_exact(*length),
+            Kind::Passing { length: None, .. } => SizeHint::default(),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! How long a client may keep a connection without using it.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// Where a connection stands, and when its client's patience runs out.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    header: Duration,
+    idle: Duration,
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    stage: Stage,
+    since: Instant,
+    /// Requests under way.
+    requests: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Nothing came since the last answer.
+    Idle,
+    /// A request's head has begun to come.
+    Head,
+    /// A request is being answered.
+    Busy,
+}
+
+impl Pace {
+    pub(crate) fn new(header: Duration, idle: Duration) -> Arc<Self> {
+        let state = State {
+            stage: Stage::Idle,
+            since: Instant::now(),
+            requests: 0,
+        };
+        Arc::new(Self {
+            header,
+            idle,
+            state: Mutex::new(state),
+            changed: Notify::new(),
+        })
+    }
+
+    /// Ends when the connection has been idle, or its request's head incomplete, for too long.
+    pub(crate) async fn run_out(&self) {
+        loop {
+            let changed = self.changed.notified();
+            match self.deadline() {
+                None => changed.await,
+                Some(deadline) if deadline <= Instant::now() => return,
+                Some(deadline) => {
+                    tokio::select! {
+                        () = changed => {}
+                        () = tokio::time::sleep_until(deadline) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// A request has come whole; the connection is in use until the guard is dropped.
+    pub(crate) fn request(self: &Arc<Self>) -> Busy {
+        self.state().requests += 1;
+        self.enter(Stage::Busy);
+        Busy(Arc::clone(self))
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let state = self.state();
+        match state.stage {
+            Stage::Idle => Some(state.since + self.idle),
+            Stage::Head => Some(state.since + self.header),
+            Stage::Busy => None,
+        }
+    }
+
+    fn bytes_came(&self) {
+        if self.state().stage == Stage::Idle {
+            self.enter(Stage::Head);
+        }
+    }
+
+    fn enter(&self, stage: Stage) {
+        {
+            let mut now = self.state();
+            now.stage = stage;
+            now.since = Instant::now();
+        }
+        self.changed.notify_one();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Held while a request is answered, up to the last byte.
+#[derive(Debug)]
+pub(crate) struct Busy(Arc<Pace>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let left = {
+            let mut state = self.0.state();
+            state.requests -= 1;
+            state.requests
+        };
+        if left == 0 {
+            self.0.enter(Stage::Idle);
+        }
+    }
+}
+
+/// A stream that tells its [`Pace`] when bytes come.
+#[derive(Debug)]
+pub(crate) struct Watched<S> {
+    stream: S,
+    pace: Arc<Pace>,
+}
+
+impl<S> Watched<S> {
+    pub(crate) fn new(stream: S, pace: Arc<Pace>) -> Self {
+        Self { stream, pace }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if buffer.filled().len() > before {
+            self.pace.bytes_came();
+        }
+        polled
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, bytes)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: Duration = Duration::from_secs(10);
+    const IDLE: Duration = Duration::from_secs(75);
+
+    async fn lasts(pace: &Pace) -> Duration {
+        let start = Instant::now();
+        pace.run_out().await;
+        start.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_idle_connection_lasts_for_the_idle_time() {
+        let pace = Pace::new(HEADER, IDLE);
+        assert_eq!(lasts(&pace).await, IDLE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_dripping_head_lasts_for_the_header_time_from_its_first_byte() {
+        let pace = Pace::new(HEADER, IDLE);
+        pace.bytes_came();
+        let start = Instant::now();
+        let dripping = async {
+            loop {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                pace.bytes_came();
+            }
+        };
+        tokio::select! {
+            () = pace.run_out() => {}
+            () = dripping => {}
+        }
+        assert_eq!(start.elapsed(), HEADER);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_under_way_has_no_limit_and_the_idle_time_begins_after_the_last() {
+        let pace = Pace::new(HEADER, IDLE);
+        let (first, second) = (pace.request(), pace.request());
+        let start = Instant::now();
+        let answering = async {
+            tokio::time::sleep(Duration::from_secs(1000)).await;
+            drop(first);
+            tokio::time::sleep(Duration::from_secs(1000)).await;
+            drop(second);
+        };
+        tokio::join!(answering, pace.run_out());
+        assert_eq!(start.elapsed(), Duration::from_secs(2000) + IDLE);
+    }
+}

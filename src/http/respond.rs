@@ -1,0 +1,163 @@
+//! The heads of answers, and pdbmux's own answers. No other module writes a header.
+
+use bytes::Bytes;
+use http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::{Response, StatusCode};
+use pdbmux_core::Refusal;
+use pdbmux_core::answer::Answer;
+use pdbmux_core::merge::fold::FoldError;
+
+use super::body::Body;
+use super::replay::Addresses;
+use crate::upstream::Received;
+
+/// PuppetDB's own content type of a success, which some clients compare as a whole (R012).
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json;charset=utf-8");
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain;charset=utf-8");
+
+const X_RECORDS: HeaderName = HeaderName::from_static("x-records");
+const X_BACKENDS: HeaderName = HeaderName::from_static("x-backends");
+const X_MISSING: HeaderName = HeaderName::from_static("x-pdbmux-missing");
+
+/// Backends that an answer is made without, each with one word why.
+pub(crate) type Missing<'m> = [(&'m str, &'static str)];
+
+/// A merged answer.
+pub(crate) fn merged(
+    answer: Answer,
+    bodies: &[Bytes],
+    configured: usize,
+    missing: &Missing<'_>,
+) -> Response<Body> {
+    let mut response = Response::new(Body::pieces(answer.pieces, bodies));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, JSON);
+    if let Some(total) = answer.total {
+        headers.insert(X_RECORDS, HeaderValue::from(total));
+    }
+    text_header(
+        headers,
+        X_BACKENDS,
+        &format!("{}/{configured}", answer.contributed),
+    );
+    name_missing(headers, missing);
+    response
+}
+
+/// The backends that an answer is made without, one header line each.
+fn name_missing(headers: &mut HeaderMap, missing: &Missing<'_>) {
+    for (name, reason) in missing {
+        if let Ok(value) = HeaderValue::try_from(format!("{name}; reason={reason}")) {
+            headers.append(X_MISSING, value);
+        }
+    }
+}
+
+fn text_header(headers: &mut HeaderMap, name: HeaderName, text: &str) {
+    if let Ok(value) = HeaderValue::try_from(text) {
+        headers.insert(name, value);
+    }
+}
+
+/// A JSON answer of pdbmux's own.
+pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Response<Body> {
+    own(status, JSON, body)
+}
+
+/// A sentence of pdbmux's own.
+pub(crate) fn text(status: StatusCode, sentence: impl Into<Bytes>) -> Response<Body> {
+    own(status, TEXT, sentence)
+}
+
+fn own(status: StatusCode, content_type: HeaderValue, body: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(Body::whole(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    response
+}
+
+/// The client's mistake.
+pub(crate) fn refused(refusal: &Refusal) -> Response<Body> {
+    text(StatusCode::BAD_REQUEST, refusal.to_string())
+}
+
+/// A method that is not served.
+pub(crate) fn method_not_allowed(allow: &'static str) -> Response<Body> {
+    let mut response = text(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "pdbmux answers queries by GET only",
+    );
+    response
+        .headers_mut()
+        .insert(ALLOW, HeaderValue::from_static(allow));
+    response
+}
+
+/// A path that is not served.
+pub(crate) fn not_found() -> Response<Body> {
+    text(StatusCode::NOT_FOUND, "pdbmux does not serve this path")
+}
+
+/// A write. 501 makes the Puppet termini go on to their next server instead of believing that the
+/// command was taken (ruling 2).
+pub(crate) fn write_refused() -> Response<Body> {
+    text(
+        StatusCode::NOT_IMPLEMENTED,
+        "pdbmux only reads: send commands and administrative requests to a PuppetDB itself",
+    )
+}
+
+/// No backend gave a usable answer and they do not agree on a refusal.
+pub(crate) fn bad_gateway(missing: &Missing<'_>) -> Response<Body> {
+    let reasons: Vec<_> = missing
+        .iter()
+        .map(|(name, reason)| format!("{name}: {reason}"))
+        .collect();
+    let error = format!("no backend gave a usable answer ({})", reasons.join(", "));
+    let mut response = json(
+        StatusCode::BAD_GATEWAY,
+        serde_json::json!({ "error": error }).to_string(),
+    );
+    name_missing(response.headers_mut(), missing);
+    response
+}
+
+/// Sound answers that cannot become one.
+pub(crate) fn unfoldable(error: &FoldError) -> Response<Body> {
+    json(
+        StatusCode::BAD_GATEWAY,
+        serde_json::json!({ "error": error.to_string() }).to_string(),
+    )
+}
+
+/// A fault of pdbmux's own.
+pub(crate) fn internal_error() -> Response<Body> {
+    text(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "pdbmux met an internal error; its log tells more",
+    )
+}
+
+/// A backend's refusal, as it came but for addresses.
+pub(crate) fn replayed(received: &Received, addresses: &Addresses) -> Response<Body> {
+    let text = String::from_utf8_lossy(&received.body);
+    let mut response = Response::new(Body::whole(addresses.strip(&text).into_owned()));
+    *response.status_mut() =
+        StatusCode::from_u16(received.status).unwrap_or(StatusCode::BAD_GATEWAY);
+    // PuppetDB sends some refusals without a type (trap T57).
+    let content_type = received.content_type.clone().unwrap_or(TEXT);
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    response
+}
+
+/// A backend's success that is passed on as it arrives: its type, total and length, nothing else of
+/// its head.
+pub(crate) fn passed(head: &HeaderMap, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    for name in [CONTENT_TYPE, CONTENT_LENGTH, X_RECORDS] {
+        if let Some(value) = head.get(&name) {
+            response.headers_mut().insert(name, value.clone());
+        }
+    }
+    response
+}

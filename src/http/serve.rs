@@ -1,0 +1,316 @@
+//! A request from its head to its answer.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::{FutureExt, stream};
+use http::header::CONTENT_LENGTH;
+use http::{HeaderMap, Method, Request, Response};
+use hyper::body::Incoming;
+use pdbmux_core::Refusal;
+use pdbmux_core::merge::{Context, Merge, Merged, Outcome};
+use pdbmux_core::params::Params;
+use pdbmux_core::plan::{Ask, Plan, Turns, plan};
+use pdbmux_core::round::{BackendId, Verdict, verdict};
+use pdbmux_core::route::Route;
+use pdbmux_core::settings::{Settings, Strategy};
+
+use super::body::Body;
+use super::replay::Addresses;
+use super::{healthz, respond};
+use crate::config::Config;
+use crate::upstream::{Asked, Failure, Freshness, Received, Upstream};
+use crate::work;
+
+/// Everything that a request needs.
+#[derive(Debug)]
+pub(crate) struct App {
+    settings: Arc<Settings>,
+    upstream: Arc<Upstream>,
+    freshness: Arc<Freshness>,
+    addresses: Addresses,
+}
+
+/// Backends that an answer is made without, and why.
+type Without = Vec<(BackendId, Failure)>;
+
+impl App {
+    pub(crate) fn new(config: &Config) -> Arc<Self> {
+        let upstream = Upstream::new(config);
+        Arc::new(Self {
+            settings: Arc::new(config.settings()),
+            freshness: Freshness::new(Arc::clone(&upstream), config.freshness_ttl),
+            addresses: Addresses::new(upstream.addresses()),
+            upstream,
+        })
+    }
+
+    /// Answers a request, whatever becomes of it: a panic below here is a fault of pdbmux and costs
+    /// its own request only.
+    pub(crate) async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+        let (method, uri) = (request.method().clone(), request.uri().clone());
+        let handled = AssertUnwindSafe(self.handle(&method, uri.path(), uri.query()));
+        let response = handled.catch_unwind().await.unwrap_or_else(|_| {
+            tracing::error!(%method, path = uri.path(), "a request ended in a panic");
+            respond::internal_error()
+        });
+        let status = response.status().as_u16();
+        tracing::debug!(%method, path = uri.path(), status, "answered");
+        response
+    }
+
+    async fn handle(&self, method: &Method, path: &str, query: Option<&str>) -> Response<Body> {
+        if path == "/healthz" {
+            return match *method {
+                Method::GET | Method::HEAD => {
+                    healthz::answer(&self.upstream, &self.addresses).await
+                }
+                _ => respond::method_not_allowed("GET, HEAD"),
+            };
+        }
+        match self.plan(path, query) {
+            Err(refusal) => respond::refused(&refusal),
+            Ok(None) => respond::not_found(),
+            Ok(Some(Plan::Write)) => respond::write_refused(),
+            Ok(Some(_)) if method != Method::GET => respond::method_not_allowed("GET"),
+            Ok(Some(Plan::Ready(body))) => respond::json(http::StatusCode::OK, body),
+            Ok(Some(Plan::Turns(ask, turns))) => self.turns(&ask, &turns).await,
+            Ok(Some(Plan::Fan(ask, merge))) => self.fan(&ask, merge).await,
+        }
+    }
+
+    fn plan(&self, path: &str, query: Option<&str>) -> Result<Option<Plan>, Refusal> {
+        let Some(route) = Route::find(path)? else {
+            return Ok(None);
+        };
+        let params = Params::read(query.unwrap_or_default())?;
+        plan(&route, &params, &self.settings).map(Some)
+    }
+
+    /// Asks all backends at once and merges.
+    async fn fan(&self, ask: &Ask, merge: Merge) -> Response<Body> {
+        let target = ask.target();
+        let asks: Vec<_> = self
+            .upstream
+            .backends()
+            .iter()
+            .map(|backend| (backend.id, target.clone()))
+            .collect();
+        let map = async {
+            if merge.needs_freshness() {
+                Some(self.freshness.map().await)
+            } else {
+                None
+            }
+        };
+        let (mut round, mut map) = tokio::join!(self.upstream.fan_out(&asks), map);
+        if let Some(known) = map {
+            let contributors = successes(&round);
+            let covering = self.freshness.covering(known, &contributors).await;
+            for backend in contributors
+                .into_iter()
+                .filter(|backend| !covering.covers(*backend))
+            {
+                let backend = self.name(backend);
+                tracing::warn!(
+                    backend,
+                    "its nodes could not be read: shared nodes go to others"
+                );
+            }
+            map = Some(covering);
+        }
+        let merge = Arc::new(merge);
+        let mut limits = vec![ask.limit(); round.len()];
+        loop {
+            let (settings, plan) = (Arc::clone(&self.settings), Arc::clone(&merge));
+            let (sent, map) = (limits.clone(), map.clone());
+            let merged;
+            (round, merged) = work::run(size(&round), move || {
+                let parts: Vec<_> = round.iter().map(Asked::part).collect();
+                let freshness = map.as_deref();
+                let merged = plan.run(
+                    &parts,
+                    &sent,
+                    Context {
+                        backends: &settings.backends,
+                        freshness,
+                    },
+                );
+                (round, merged)
+            })
+            .await;
+            let Outcome::AskAgain(again) = &merged.outcome else {
+                return self.serve(round, merged);
+            };
+            let asks: Vec<_> = again
+                .iter()
+                .map(|again| (again.backend, ask.clone().with_limit(again.limit).target()))
+                .collect();
+            for (asked, again) in self.upstream.fan_out(&asks).await.into_iter().zip(again) {
+                if let Some(at) = round.iter().position(|part| part.backend == asked.backend) {
+                    limits[at] = again.limit;
+                    round[at] = asked;
+                }
+            }
+        }
+    }
+
+    /// Makes the response of what a merge made of a round.
+    fn serve(&self, mut round: Vec<Asked>, merged: Merged) -> Response<Body> {
+        for (backend, error) in merged.damaged {
+            if let Some(asked) = round.iter_mut().find(|asked| asked.backend == backend) {
+                asked.result = Err(Failure::Damaged(error));
+            }
+        }
+        match merged.outcome {
+            Outcome::Answer(answer) => {
+                if answer.dropped > 0 {
+                    let records = answer.dropped;
+                    tracing::info!(
+                        records,
+                        "backends sent facts of the source fact's own name: dropped"
+                    );
+                }
+                let (bodies, without) = split(round);
+                self.warn(&without);
+                let configured = self.upstream.backends().len();
+                respond::merged(answer, &bodies, configured, &self.missing(&without))
+            }
+            Outcome::Replay(at) => match round.into_iter().nth(at).map(|asked| asked.result) {
+                Some(Ok(received)) => respond::replayed(&received, &self.addresses),
+                _ => respond::internal_error(),
+            },
+            // A backend is never asked again without an answer to it: this is no outcome here.
+            Outcome::Nothing | Outcome::AskAgain(_) => self.nothing(&split(round).1),
+            Outcome::Unfoldable(error) => respond::unfoldable(&error),
+        }
+    }
+
+    /// Asks one backend after the other and passes on the first success as it arrives.
+    async fn turns(&self, ask: &Ask, turns: &Turns) -> Response<Body> {
+        let target = ask.target();
+        let mut round: Vec<Asked> = Vec::new();
+        for backend in self.order(turns).await {
+            let result = match self.upstream.open(backend, &target).await {
+                Ok(response) if response.status().is_success() => {
+                    let (_, without) = split(round);
+                    self.warn(&without);
+                    return self.pass(response);
+                }
+                Ok(response) => self.upstream.receive(response).await,
+                Err(failure) => Err(failure),
+            };
+            round.push(Asked { backend, result });
+        }
+        let replay = match turns {
+            Turns::OwnerFirst { .. } => round.iter().position(|asked| asked.result.is_ok()),
+            Turns::Configured => match verdict(round.iter().map(status)) {
+                Verdict::Replay(at) => Some(at),
+                Verdict::Merge | Verdict::Nothing => None,
+            },
+        };
+        match replay.map(|at| &round[at].result) {
+            Some(Ok(received)) => respond::replayed(received, &self.addresses),
+            _ => self.nothing(&split(round).1),
+        }
+    }
+
+    /// In which order backends take turns.
+    async fn order(&self, turns: &Turns) -> Vec<BackendId> {
+        let configured = self.upstream.backends().iter().map(|backend| backend.id);
+        let Turns::OwnerFirst { certname, by } = turns else {
+            return configured.collect();
+        };
+        let mut order = match by {
+            Strategy::Freshness => self.freshness.map().await.holders(certname),
+            Strategy::Static => Vec::new(),
+        };
+        for backend in configured {
+            if !order.contains(&backend) {
+                order.push(backend);
+            }
+        }
+        order
+    }
+
+    fn pass(&self, response: Response<Incoming>) -> Response<Body> {
+        let (head, body) = response.into_parts();
+        let length = length(&head.headers);
+        let state = (Arc::clone(&self.upstream), body);
+        let bytes = stream::unfold(state, async |(upstream, mut body)| {
+            let next = upstream.next_bytes(&mut body).await?;
+            Some((next, (upstream, body)))
+        });
+        respond::passed(&head.headers, Body::passing(bytes, length))
+    }
+
+    /// The answer when nothing came back that could be served.
+    fn nothing(&self, without: &Without) -> Response<Body> {
+        self.warn(without);
+        respond::bad_gateway(&self.missing(without))
+    }
+
+    fn warn(&self, without: &Without) {
+        for (backend, failure) in without {
+            tracing::warn!(backend = self.name(*backend), %failure, "a backend did not contribute");
+        }
+    }
+
+    fn missing(&self, without: &Without) -> Vec<(&str, &'static str)> {
+        without
+            .iter()
+            .map(|(backend, failure)| (self.name(*backend), failure.reason()))
+            .collect()
+    }
+
+    fn name(&self, backend: BackendId) -> &str {
+        &self.upstream.backend(backend).name
+    }
+}
+
+fn status(asked: &Asked) -> Option<u16> {
+    asked.result.as_ref().ok().map(|received| received.status)
+}
+
+fn successes(round: &[Asked]) -> Vec<BackendId> {
+    let parts = round.iter().map(Asked::part);
+    parts
+        .filter(|part| part.reply.is_some_and(|r| r.is_success()))
+        .map(|part| part.backend)
+        .collect()
+}
+
+fn size(round: &[Asked]) -> usize {
+    round
+        .iter()
+        .map(|asked| {
+            asked
+                .result
+                .as_ref()
+                .map_or(0, |received| received.body.len())
+        })
+        .sum()
+}
+
+fn length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// The bodies that a merge was made of, in the order in which it counts them, and who is not among
+/// them.
+fn split(round: Vec<Asked>) -> (Vec<bytes::Bytes>, Without) {
+    let mut bodies = Vec::new();
+    let mut without = Vec::new();
+    for Asked { backend, result } in round {
+        match result {
+            Ok(Received {
+                status: 200..300,
+                body,
+                ..
+            }) => bodies.push(body),
+            Ok(Received { status, .. }) => without.push((backend, Failure::Status(status))),
+            Err(failure) => without.push((backend, failure)),
+        }
+    }
+    (bodies, without)
+}

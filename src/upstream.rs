@@ -1,0 +1,95 @@
+//! The backends and how they are asked. Knows nothing of routes and merges.
+
+mod ask;
+mod client;
+mod failure;
+mod freshness;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pdbmux_core::round::BackendId;
+
+use crate::config::{BackendConfig, BaseUrl, Config};
+
+pub use ask::{Asked, Received};
+pub use failure::Failure;
+pub use freshness::Freshness;
+
+use client::Client;
+
+/// One configured PuppetDB.
+#[derive(Debug)]
+pub struct Backend {
+    /// Its place in the configured order.
+    pub id: BackendId,
+    /// Its name in answers and logs.
+    pub name: String,
+    url: BaseUrl,
+}
+
+/// All configured PuppetDBs and the connections to them.
+#[derive(Debug)]
+pub struct Upstream {
+    backends: Vec<Backend>,
+    client: Client,
+    limits: Limits,
+}
+
+/// What a backend's answer may cost.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// Longest wait for the first byte and between any two.
+    timeout: Duration,
+    /// Longest body, in bytes.
+    max_body: usize,
+}
+
+impl Upstream {
+    /// Prepares to ask the configured backends. Connects to none of them yet.
+    pub fn new(config: &Config) -> Arc<Self> {
+        let backends = config.backends.iter().zip(0..).map(|(backend, id)| {
+            let BackendConfig { name, url } = backend.clone();
+            Backend {
+                id: BackendId(id),
+                name,
+                url,
+            }
+        });
+        let limits = Limits {
+            timeout: config.timeout,
+            max_body: config.max_body_bytes,
+        };
+        Arc::new(Self {
+            backends: backends.collect(),
+            client: client::new(
+                config.timeout,
+                config.backends.iter().map(|backend| &backend.url),
+            ),
+            limits,
+        })
+    }
+
+    /// The backends in configured order.
+    pub fn backends(&self) -> &[Backend] {
+        &self.backends
+    }
+
+    /// One of them.
+    pub fn backend(&self, id: BackendId) -> &Backend {
+        &self.backends[id.index()]
+    }
+
+    /// Every spelling of a backend's address, none of which may reach a client (R018). The longest
+    /// come first.
+    pub fn addresses(&self) -> Vec<String> {
+        let mut all: Vec<_> = self
+            .backends
+            .iter()
+            .flat_map(|b| b.url.spellings())
+            .collect();
+        all.sort_by_key(|spelling| std::cmp::Reverse(spelling.len()));
+        all.dedup();
+        all
+    }
+}

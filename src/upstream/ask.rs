@@ -1,0 +1,163 @@
+//! Asking: the one fan-out, and the one open question.
+
+use bytes::{Bytes, BytesMut};
+use futures_util::future::join_all;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
+use http::{Request, Response};
+use http_body::Body as _;
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Incoming;
+use pdbmux_core::round::{BackendId, Part, Reply, effective_status};
+use tokio::time::timeout;
+
+use super::{Failure, Upstream};
+
+const AGENT: &str = concat!("pdbmux/", env!("CARGO_PKG_VERSION"));
+
+/// Room made for a body before any of it came, whatever length it claims to have.
+const FIRST_ROOM: usize = 1 << 20;
+
+/// One backend's complete answer.
+#[derive(Debug, Clone)]
+pub struct Received {
+    /// Its status; a redirect counts as 404.
+    pub status: u16,
+    /// Its content type.
+    pub content_type: Option<HeaderValue>,
+    /// Its `X-Records`.
+    pub total: Option<u64>,
+    /// Its body.
+    pub body: Bytes,
+}
+
+/// One backend's part of a round.
+#[derive(Debug)]
+pub struct Asked {
+    /// Who was asked.
+    pub backend: BackendId,
+    /// What came back.
+    pub result: Result<Received, Failure>,
+}
+
+impl Asked {
+    /// The part as merges see it.
+    pub fn part(&self) -> Part<'_> {
+        let reply = self.result.as_ref().ok().map(|received| Reply {
+            status: received.status,
+            total: received.total,
+            body: &received.body,
+        });
+        Part {
+            backend: self.backend,
+            reply,
+        }
+    }
+}
+
+impl Upstream {
+    /// Asks several backends at once and waits for all of them; the parts are in the order of
+    /// `asks`. Dropping the future cancels what is under way.
+    pub async fn fan_out(&self, asks: &[(BackendId, String)]) -> Vec<Asked> {
+        join_all(asks.iter().map(async |(backend, target)| Asked {
+            backend: *backend,
+            result: self.ask(*backend, target).await,
+        }))
+        .await
+    }
+
+    /// Asks one backend and waits for its whole answer.
+    async fn ask(&self, backend: BackendId, target: &str) -> Result<Received, Failure> {
+        self.receive(self.open(backend, target).await?).await
+    }
+
+    /// Waits for the rest of an answer.
+    pub async fn receive(&self, response: Response<Incoming>) -> Result<Received, Failure> {
+        let (head, body) = response.into_parts();
+        Ok(Received {
+            status: head.status.as_u16(),
+            content_type: head.headers.get(CONTENT_TYPE).cloned(),
+            total: total(&head.headers),
+            body: self.collect(body).await?,
+        })
+    }
+
+    /// Asks one backend and waits for the head of its answer.
+    ///
+    /// The headers are pdbmux's own: a client's `Accept` or `Accept-Encoding` would change what
+    /// comes back (trap T62).
+    pub async fn open(
+        &self,
+        backend: BackendId,
+        target: &str,
+    ) -> Result<Response<Incoming>, Failure> {
+        let uri = self
+            .backend(backend)
+            .url
+            .join(target)
+            .map_err(Failure::Unsendable)?;
+        let request = Request::get(uri)
+            .header(ACCEPT, "application/json")
+            .header(USER_AGENT, AGENT)
+            .body(Empty::new())
+            .map_err(Failure::Unsendable)?;
+        let wait = self.limits.timeout;
+        let answered = timeout(wait, self.client.request(request)).await;
+        let mut response = answered
+            .map_err(|_| Failure::Timeout(wait))?
+            .map_err(Failure::Unreachable)?;
+        let status = effective_status(response.status().as_u16());
+        *response.status_mut() = status
+            .try_into()
+            .map_err(|error| Failure::Unsendable(http::Error::from(error)))?;
+        Ok(response)
+    }
+
+    /// Waits for the next bytes of a body; `None` at its end.
+    pub async fn next_bytes(&self, body: &mut Incoming) -> Option<Result<Bytes, Failure>> {
+        let wait = self.limits.timeout;
+        loop {
+            match timeout(wait, body.frame()).await {
+                Err(_) => return Some(Err(Failure::Timeout(wait))),
+                Ok(None) => return None,
+                Ok(Some(Err(error))) => return Some(Err(Failure::Cut(error))),
+                Ok(Some(Ok(frame))) => {
+                    if let Ok(data) = frame.into_data() {
+                        return Some(Ok(data));
+                    }
+                }
+            }
+        }
+    }
+
+    async fn collect(&self, mut body: Incoming) -> Result<Bytes, Failure> {
+        let max = self.limits.max_body;
+        let promised = body.size_hint().exact();
+        if promised.is_some_and(|length| length > max as u64) {
+            return Err(Failure::TooLong(max));
+        }
+        let Some(first) = self.next_bytes(&mut body).await.transpose()? else {
+            return Ok(Bytes::new());
+        };
+        if promised == Some(first.len() as u64) {
+            return Ok(first);
+        }
+        let room = promised
+            .and_then(|length| usize::try_from(length).ok())
+            .unwrap_or(0);
+        let mut whole =
+            BytesMut::with_capacity(room.clamp(first.len(), FIRST_ROOM.max(first.len())));
+        whole.extend_from_slice(&first);
+        drop(first);
+        while let Some(bytes) = self.next_bytes(&mut body).await.transpose()? {
+            if whole.len() + bytes.len() > max {
+                return Err(Failure::TooLong(max));
+            }
+            whole.extend_from_slice(&bytes);
+        }
+        Ok(whole.freeze())
+    }
+}
+
+fn total(headers: &HeaderMap) -> Option<u64> {
+    headers.get("x-records")?.to_str().ok()?.trim().parse().ok()
+}

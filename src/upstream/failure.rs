@@ -1,0 +1,56 @@
+//! Why a backend gave no usable answer.
+
+use std::time::Duration;
+
+/// Why a backend gave no usable answer. Its text is for the log: it may name addresses.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The request cannot be sent as it is: the backend's base URL and the path do not fit.
+    #[error("the request cannot be sent: {0}")]
+    Unsendable(http::Error),
+    /// No connection, or it broke before the answer began.
+    #[error("no answer: {}", chain(.0))]
+    Unreachable(hyper_util::client::legacy::Error),
+    /// Nothing came for as long as the configuration allows.
+    #[error("nothing came for {0:?}")]
+    Timeout(Duration),
+    /// The answer broke off.
+    #[error("the answer broke off: {}", chain(.0))]
+    Cut(hyper::Error),
+    /// The answer is longer than the configuration allows.
+    #[error("the answer is longer than {0} bytes")]
+    TooLong(usize),
+    /// The answer is not what such a question is answered with.
+    #[error("the answer cannot be used: {0}")]
+    Damaged(pdbmux_core::merge::damage::Damage),
+    /// The answer is an error status, though others succeeded.
+    #[error("it answered with status {0}")]
+    Status(u16),
+}
+
+impl Failure {
+    /// One word for clients, which must not learn addresses.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Unsendable(_) => "unsendable",
+            Self::Unreachable(_) => "unreachable",
+            Self::Timeout(_) => "timeout",
+            Self::Cut(_) => "cut",
+            Self::TooLong(_) => "too-long",
+            Self::Damaged(_) => "damaged",
+            Self::Status(_) => "status",
+        }
+    }
+}
+
+/// An error with all its causes: HTTP errors keep the telling part in the innermost.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    text
+}

@@ -1,0 +1,120 @@
+//! The freshness map: kept for its time, built once for all who wait.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared, WeakShared};
+use pdbmux_core::merge::owners::FreshnessMap;
+use pdbmux_core::plan::freshness_ask;
+use pdbmux_core::round::{BackendId, Reply};
+use tokio::time::Instant;
+
+use super::Upstream;
+use crate::work;
+
+type Build = BoxFuture<'static, Arc<FreshnessMap>>;
+
+/// Whose data is newest, as far as it is known (R044).
+#[derive(Debug)]
+pub struct Freshness {
+    upstream: Arc<Upstream>,
+    ttl: Duration,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    map: Option<(Instant, Arc<FreshnessMap>)>,
+    /// The build that is under way. It is owned by those who wait for it and ends with the last.
+    flight: Option<WeakShared<Build>>,
+}
+
+impl Freshness {
+    /// A map of the nodes of `upstream`, each copy of it used for `ttl`.
+    pub fn new(upstream: Arc<Upstream>, ttl: Duration) -> Arc<Self> {
+        Arc::new(Self {
+            upstream,
+            ttl,
+            state: Mutex::default(),
+        })
+    }
+
+    /// The map, built first if there is none that is young enough.
+    pub async fn map(self: &Arc<Self>) -> Arc<FreshnessMap> {
+        let build = {
+            let mut state = self.state();
+            match &state.map {
+                Some((built, map)) if built.elapsed() < self.ttl => return Arc::clone(map),
+                _ => self.join(&mut state),
+            }
+        };
+        build.await
+    }
+
+    /// A map that covers every backend of `contributors`, as far as they answer.
+    ///
+    /// A backend that was away when the map was built owns nothing in it. Once it answers again it
+    /// must not lose its nodes to older copies for the rest of the map's time.
+    pub async fn covering(
+        self: &Arc<Self>,
+        map: Arc<FreshnessMap>,
+        contributors: &[BackendId],
+    ) -> Arc<FreshnessMap> {
+        if contributors.iter().all(|backend| map.covers(*backend)) {
+            return map;
+        }
+        let build = {
+            let mut state = self.state();
+            match &state.map {
+                // Somebody else has built a newer one meanwhile.
+                Some((_, newer)) if !Arc::ptr_eq(newer, &map) => return Arc::clone(newer),
+                _ => self.join(&mut state),
+            }
+        };
+        build.await
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn join(self: &Arc<Self>, state: &mut State) -> Shared<Build> {
+        if let Some(build) = state.flight.as_ref().and_then(WeakShared::upgrade) {
+            return build;
+        }
+        let build = Arc::clone(self).build().boxed().shared();
+        state.flight = build.downgrade();
+        build
+    }
+
+    async fn build(self: Arc<Self>) -> Arc<FreshnessMap> {
+        let target = freshness_ask().target();
+        let asks: Vec<_> = self
+            .upstream
+            .backends()
+            .iter()
+            .map(|b| (b.id, target.clone()))
+            .collect();
+        let started = Instant::now();
+        let round = self.upstream.fan_out(&asks).await;
+        let size = round
+            .iter()
+            .map(|asked| asked.part().reply.map_or(0, |r| r.body.len()))
+            .sum();
+        let map = Arc::new(work::run(size, move || read(&round)).await);
+        let mut state = self.state();
+        state.flight = None;
+        state.map = Some((started, Arc::clone(&map)));
+        map
+    }
+}
+
+fn read(round: &[super::Asked]) -> FreshnessMap {
+    let parts = round.iter().map(super::Asked::part);
+    let bodies: Vec<_> = parts
+        .filter_map(|part| Some((part.backend, part.reply.filter(Reply::is_success)?.body)))
+        .collect();
+    // Whoever is missing is named by the request that needed it.
+    FreshnessMap::build(&bodies).0
+}

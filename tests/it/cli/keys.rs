@@ -1,0 +1,212 @@
+//! Each key, by its name, variable, flag and default.
+
+use pdbmux::config::{Config, KEYS};
+use pdbmux_core::settings::{Settings, Strategy};
+use tempfile::tempdir;
+
+use super::{load, write};
+
+/// The keys as they are specified; the ones without a number are our own.
+const SPECIFIED: [(&str, &str, &str, Option<&str>, &str); 21] = [
+    ("R269", "listen", "PDBMUX_LISTEN", Some("listen"), ":8080"),
+    ("R271", "backends", "PDBMUX_BACKENDS", None, ""),
+    ("R272", "merge", "PDBMUX_MERGE", Some("merge"), "freshness"),
+    ("R273", "timeout", "PDBMUX_TIMEOUT", None, "10s"),
+    ("R274", "freshness_ttl", "PDBMUX_FRESHNESS_TTL", None, "30s"),
+    ("R275", "facts_ttl", "PDBMUX_FACTS_TTL", None, "30s"),
+    (
+        "R276",
+        "facts_cache_bytes",
+        "PDBMUX_FACTS_CACHE_BYTES",
+        None,
+        "67108864",
+    ),
+    (
+        "R277",
+        "source_fact",
+        "PDBMUX_SOURCE_FACT",
+        None,
+        "pdbmux_source",
+    ),
+    (
+        "R278",
+        "source_fact_enabled",
+        "PDBMUX_SOURCE_FACT_ENABLED",
+        None,
+        "true",
+    ),
+    (
+        "R279",
+        "health_probe_enabled",
+        "PDBMUX_HEALTH_PROBE_ENABLED",
+        Some("health-probe"),
+        "true",
+    ),
+    (
+        "R280",
+        "health_probe_path",
+        "PDBMUX_HEALTH_PROBE_PATH",
+        None,
+        "/status/v1/services",
+    ),
+    (
+        "R281",
+        "health_probe_interval",
+        "PDBMUX_HEALTH_PROBE_INTERVAL",
+        None,
+        "10s",
+    ),
+    (
+        "R282",
+        "health_probe_timeout",
+        "PDBMUX_HEALTH_PROBE_TIMEOUT",
+        None,
+        "5s",
+    ),
+    (
+        "R283",
+        "health_probe_failures",
+        "PDBMUX_HEALTH_PROBE_FAILURES",
+        None,
+        "3",
+    ),
+    (
+        "R284",
+        "health_probe_successes",
+        "PDBMUX_HEALTH_PROBE_SUCCESSES",
+        None,
+        "2",
+    ),
+    (
+        "",
+        "max_body_bytes",
+        "PDBMUX_MAX_BODY_BYTES",
+        None,
+        "1073741824",
+    ),
+    ("", "header_timeout", "PDBMUX_HEADER_TIMEOUT", None, "10s"),
+    ("", "idle_timeout", "PDBMUX_IDLE_TIMEOUT", None, "1m15s"),
+    (
+        "",
+        "shutdown_timeout",
+        "PDBMUX_SHUTDOWN_TIMEOUT",
+        None,
+        "30s",
+    ),
+    ("", "log_format", "PDBMUX_LOG_FORMAT", None, "text"),
+    ("", "log_level", "PDBMUX_LOG_LEVEL", None, "info"),
+];
+
+#[test]
+fn r269_to_r284_every_key_has_its_specified_variable_flag_and_default() {
+    let keys: Vec<_> = KEYS
+        .iter()
+        .map(|key| (key.name, key.env(), key.flag, key.default_text()))
+        .collect();
+    let specified: Vec<_> = SPECIFIED
+        .iter()
+        .map(|(_, name, env, flag, default)| {
+            (*name, (*env).to_owned(), *flag, (*default).to_owned())
+        })
+        .collect();
+    assert_eq!(keys, specified);
+}
+
+#[test]
+fn r288_the_flags_of_keys_are_the_specified_three() {
+    let flags: Vec<_> = KEYS.iter().filter_map(|key| key.flag).collect();
+    assert_eq!(flags, ["listen", "merge", "health-probe"]);
+}
+
+#[test]
+fn r270_r286_a_file_lists_backends_in_order_over_http_and_https() {
+    let dir = tempdir().unwrap();
+    let file = "backends:\n- name: z\n  url: http://h1:8080\n- {url: 'https://h2/', name: a}\n";
+    write(&dir, "etc.yaml", file);
+    let backends = load(&dir, &[], &[]).unwrap().config.backends;
+    let pairs: Vec<_> = backends
+        .iter()
+        .map(|backend| (backend.name.as_str(), backend.url.to_string()))
+        .collect();
+    assert_eq!(
+        pairs,
+        [
+            ("z", "http://h1:8080".to_owned()),
+            ("a", "https://h2".to_owned())
+        ]
+    );
+}
+
+#[test]
+fn r271_the_variable_replaces_the_whole_list() {
+    let dir = tempdir().unwrap();
+    write(
+        &dir,
+        "etc.yaml",
+        "backends: [{name: a, url: 'http://h1'}, {name: b, url: 'http://h2'}]",
+    );
+    let loaded = load(&dir, &[], &[("PDBMUX_BACKENDS", "b=http://h3")]).unwrap();
+    assert_eq!(loaded.config.backends.len(), 1);
+    assert_eq!(loaded.config.backends[0].url.to_string(), "http://h3");
+}
+
+#[test]
+fn r275_facts_ttl_is_clamped_from_every_layer_that_sets_it() {
+    for (typed, shown) in [
+        ("600s", "facts_ttl : 30s (clamped from 600s, cap 30s)"),
+        ("10m", "facts_ttl : 30s (clamped from 10m, cap 30s)"),
+        ("30.001s", "facts_ttl : 30s (clamped from 30.001s, cap 30s)"),
+        ("30s", "facts_ttl : 30s"),
+        ("29s", "facts_ttl : 29s"),
+        ("0", "facts_ttl : 0s"),
+    ] {
+        let dir = tempdir().unwrap();
+        let by_env = load(&dir, &[], &[("PDBMUX_FACTS_TTL", typed)]).unwrap();
+        write(&dir, "etc.yaml", format!("facts_ttl: {typed}\n"));
+        let by_file = load(&dir, &[], &[]).unwrap();
+        for loaded in [by_env, by_file] {
+            assert!(loaded.config.facts_ttl <= std::time::Duration::from_secs(30));
+            assert!(
+                loaded.to_string().lines().any(|line| line == shown),
+                "{loaded}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_clamped_value_that_a_higher_layer_replaces_leaves_no_note() {
+    let dir = tempdir().unwrap();
+    write(&dir, "etc.yaml", "facts_ttl: 600s\n");
+    let loaded = load(&dir, &[], &[("PDBMUX_FACTS_TTL", "5s")]).unwrap();
+    assert!(loaded.to_string().contains("\nfacts_ttl : 5s\n"));
+}
+
+#[test]
+fn two_backends_of_one_url_are_noted() {
+    let dir = tempdir().unwrap();
+    let env = [("PDBMUX_BACKENDS", "a=http://h,b=http://i,c=HTTP://H/")];
+    assert_eq!(
+        load(&dir, &[], &env).unwrap().notes,
+        ["the backends a and c have the same url: counts will be too high"]
+    );
+}
+
+#[test]
+fn r277_r278_settings_carry_the_source_fact_only_while_it_is_on() {
+    let dir = tempdir().unwrap();
+    let env = [
+        ("PDBMUX_BACKENDS", "b=http://h1,a=http://h2"),
+        ("PDBMUX_MERGE", "static"),
+        ("PDBMUX_SOURCE_FACT", "origin"),
+    ];
+    let mut config: Config = load(&dir, &[], &env).unwrap().config;
+    let settings = Settings {
+        backends: vec!["b".to_owned(), "a".to_owned()],
+        strategy: Strategy::Static,
+        source: Some("origin".to_owned()),
+    };
+    assert_eq!(config.settings(), settings);
+    config.source_fact_enabled = false;
+    assert_eq!(config.settings().source, None);
+}

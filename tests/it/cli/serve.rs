@@ -1,0 +1,104 @@
+//! `serve`: begins, says where it listens, and ends when it is told to.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+
+use tempfile::tempdir;
+
+use super::{program, std_program};
+
+const BACKENDS: (&str, &str) = ("PDBMUX_BACKENDS", "pdb-a=http://127.0.0.1:1");
+
+/// A running program; killed with the test.
+struct Running(Child);
+
+impl Running {
+    /// Starts it and waits for the line that tells its address.
+    fn start(command: &mut Command) -> (Self, String, BufReader<impl Read + use<>>) {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap());
+        let running = Self(child);
+        let mut line = String::new();
+        while !line.contains("listening on ") {
+            line.clear();
+            assert!(
+                log.read_line(&mut line).unwrap() > 0,
+                "it ended before it listened"
+            );
+        }
+        (running, line, log)
+    }
+
+    fn signal(&self, name: &str) {
+        let kill = format!("kill -{name} {}", self.0.id());
+        assert!(
+            Command::new("sh")
+                .args(["-c", &kill])
+                .status()
+                .unwrap()
+                .success()
+        );
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn r287_r291_with_backends_alone_it_serves_until_it_is_told_to_stop() {
+    for (args, signal) in [(&[][..], "TERM"), (&["serve"], "INT")] {
+        let dir = tempdir().unwrap();
+        let mut command = std_program(&dir);
+        command.env(BACKENDS.0, BACKENDS.1).args(args);
+        // Only so that tests do not share a port.
+        command.args(["--listen", "127.0.0.1:0"]);
+        let (mut running, line, _log) = Running::start(&mut command);
+        let address = line.trim_end().rsplit(' ').next().unwrap();
+        TcpStream::connect(address).unwrap();
+        running.signal(signal);
+        assert!(running.0.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn the_log_can_be_json_and_carries_the_notes() {
+    let dir = tempdir().unwrap();
+    let mut command = std_program(&dir);
+    command
+        .env(BACKENDS.0, BACKENDS.1)
+        .env("PDBMUX_LOG_FORMAT", "json")
+        .env("PDBMUX_LISTEN", "127.0.0.1:0")
+        .env("PDBMUX_FACTS_TTL", "600s")
+        .stderr(Stdio::piped());
+    let mut child = Running(command.spawn().unwrap());
+    let mut log = BufReader::new(child.0.stderr.take().unwrap()).lines();
+    let mut message = || {
+        let line: serde_json::Value = serde_json::from_str(&log.next().unwrap().unwrap()).unwrap();
+        line["fields"]["message"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(
+        message(),
+        "facts_ttl \"600s\" (PDBMUX_FACTS_TTL) is over the cap: 30s is used"
+    );
+    assert!(message().starts_with("listening on 127.0.0.1:"));
+}
+
+#[test]
+fn an_address_that_is_taken_ends_with_status_1_and_one_sentence() {
+    let dir = tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    program(&dir)
+        .env(BACKENDS.0, BACKENDS.1)
+        .args(["--listen", &address])
+        .assert()
+        .code(1)
+        .stderr(format!(
+            "pdbmux: cannot listen on {address}: the address is in use\n"
+        ));
+}
