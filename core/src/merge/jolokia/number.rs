@@ -8,14 +8,17 @@ use bigdecimal::{BigDecimal, RoundingMode, Signed, Zero};
 use super::rule::Rule;
 use crate::json::{Kind, kind, unquote};
 
-/// Texts and exponents beyond this are not computed with: a double needs 324 places, and
+/// Texts and exponents beyond this are not computed with: a double needs 341 places, and
 /// `1e3000000 + 1` would cost three million digits.
-const MAX_DIGITS: usize = 1024;
+const MAX_DIGITS: usize = 400;
+
+/// Digits of a printed decimal. `1e300 + 1e-300` would have 600, of which nobody needs the last.
+const DECIMAL_DIGITS: u64 = 100;
 
 /// What a mean that does not end is rounded to: as many digits as tell any two doubles apart.
 const MEAN_DIGITS: i64 = 17;
 
-/// A number as a fraction, so that the mean of ratios stays exact until it is printed.
+/// A number as a fraction over a positive divisor, so that the mean of ratios stays exact until it is printed.
 struct Number<'b> {
     raw: &'b str,
     value: BigDecimal,
@@ -32,8 +35,8 @@ enum Spelling {
 
 /// Combines the JSON values `raws`, in configured order, under `rule`.
 ///
-/// If one of them is not a number, or beyond what is computed with, the first is taken (R255); so
-/// it is, with its bytes, whenever one value *is* the answer: the only known one, a minimum.
+/// If one of them is not a number, or beyond what is computed with, the first is taken (R255). A
+/// value that is itself the answer, such as a minimum or the only known one, keeps its bytes.
 pub(super) fn combine<'b>(rule: Rule, raws: &[&'b str]) -> Cow<'b, str> {
     let first = Cow::Borrowed(raws.first().copied().unwrap_or_default());
     let numbers: Option<Vec<_>> = raws.iter().map(|raw| Number::read(raw, rule)).collect();
@@ -151,6 +154,10 @@ fn spelling(numbers: &[Number<'_>]) -> Spelling {
 /// Prints a number as JSON: plain between `1e-7` and `1e21`, as browsers do, and wherever that is
 /// no longer than with an exponent. Integers are always plain.
 fn print(value: &BigDecimal, spelling: Spelling) -> String {
+    let value = match spelling {
+        Spelling::Decimal if value.digits() > DECIMAL_DIGITS => value.with_prec(DECIMAL_DIGITS),
+        Spelling::Integer | Spelling::Decimal => value.clone(),
+    };
     let value = value.normalized();
     let plain = match spelling {
         Spelling::Integer if value.is_integer() => return value.to_plain_string(),
@@ -205,6 +212,7 @@ mod tests {
                 ),
                 (&["4.9E-324", "4.9E-324"], "9.8e-324"),
                 (&["5", "-3"], "2"),
+                (&["1e300", "1e-300"], "1e300"),
             ],
         );
     }

@@ -1,0 +1,55 @@
+# What people do with pdbmux, one word each. `make help` lists them.
+
+.DEFAULT_GOAL := help
+CARGO ?= cargo
+
+.PHONY: help
+help: ## List these targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ## Two sample PuppetDBs answered as one, on port 8080
+	$(CARGO) run --quiet -- demo
+
+.PHONY: test
+test: ## All tests that need nothing but Rust
+	$(CARGO) test --quiet
+
+.PHONY: build
+build: ## The release binary, as dist/pdbmux
+	$(CARGO) build --release
+	install -D target/release/pdbmux dist/pdbmux
+
+.PHONY: run
+run: ## Serve with the configuration that is found
+	$(CARGO) run --release -- serve
+
+.PHONY: lint
+lint: ## Format, clippy, docs and dependencies
+	$(CARGO) fmt --all --check
+	$(CARGO) fmt --all --check --manifest-path fuzz/Cargo.toml
+	$(CARGO) clippy --workspace --all-targets --quiet
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --quiet
+	$(CARGO) check --quiet --manifest-path fuzz/Cargo.toml
+	$(CARGO) deny --workspace --log-level error check bans licenses sources
+
+.PHONY: e2e
+e2e: ## The tests on real PuppetDBs and real clients (Debian or Ubuntu, as root)
+	e2e/setup.sh
+	$(CARGO) build --release
+	$(CARGO) test --quiet -p pdbmux-e2e
+
+.PHONY: bench
+bench: ## Benchmarks of the core
+	$(CARGO) bench -p pdbmux-core
+
+# Seconds that each fuzz target runs.
+FUZZ_SECONDS ?= 60
+
+.PHONY: fuzz
+fuzz: ## Each fuzz target for FUZZ_SECONDS (needs cargo-fuzz)
+	cd fuzz && for target in $$($(CARGO) fuzz list --fuzz-dir .); do \
+		mkdir -p corpus/$$target && \
+		RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --fuzz-dir . $$target corpus/$$target seeds/$$target \
+			-- -max_total_time=$(FUZZ_SECONDS) || exit 1; \
+	done
