@@ -70,7 +70,7 @@ pub fn puppetboard(settings: &Settings, pdbmux: &Daemon) -> Result<Daemon> {
         &file,
         format!(
             "PUPPETDB_HOST = '127.0.0.1'\nPUPPETDB_PORT = {pdbmux_port}\nPUPPETDB_TIMEOUT = 60\n\
-             SECRET_KEY = 'e2e'\nDEFAULT_ENVIRONMENT = '*'\nOFFLINE_MODE = True\n\
+             SECRET_KEY = 'e2e'\nDEFAULT_ENVIRONMENT = 'production'\nOFFLINE_MODE = True\n\
              SCHEDULER_ENABLED = False\nSCHEDULER_LOCK_BIND_PORT = {}\n",
             free_port()?
         ),

@@ -142,21 +142,18 @@ impl Node {
     pub fn owner(&self, strategy: Strategy) -> Option<Side> {
         let shown = |held: &Holding| held.state == State::Active;
         let holdings = self.story.holdings();
-        // The first of equals wins: `max_by_key` would give the last.
-        let newest = |wanted: &dyn Fn(&Holding) -> bool| {
-            holdings
-                .iter()
-                .rev()
-                .filter(|held| wanted(held))
-                .max_by_key(|held| held.run)
-                .copied()
-        };
+        let first = holdings.iter().copied().find(shown);
         match strategy {
-            Strategy::Freshness => newest(&shown),
-            Strategy::Static => holdings.iter().find(|held| shown(held)).copied(),
-            Strategy::Exact => newest(&|_| true).filter(shown),
+            Strategy::Freshness => holdings.iter().copied().filter(shown).reduce(newer),
+            Strategy::Static => first,
+            Strategy::Exact => Some(self.newest_copy()).filter(shown),
         }
         .map(|held| held.side)
+    }
+
+    /// Who has the newest copy, active or not; the first of equals.
+    pub fn newest(&self) -> Side {
+        self.newest_copy().side
     }
 
     /// What `side` is sent for this node, in order.
@@ -173,9 +170,7 @@ impl Node {
     /// What the oracle is sent: the owner's facts and catalog, and everybody's reports.
     pub fn oracle_commands(&self) -> Result<Vec<Command>> {
         let holdings = self.story.holdings();
-        let Some(&newest) = holdings.iter().rev().max_by_key(|held| held.run) else {
-            return Ok(Vec::new());
-        };
+        let newest = self.newest_copy();
         let mut commands = self.current(newest)?;
         for held in holdings {
             commands.extend(report::commands(self, held));
@@ -192,6 +187,19 @@ impl Node {
         } else {
             "production"
         }
+    }
+
+    fn newest_copy(&self) -> Holding {
+        let nobody = Holding {
+            side: Side::A,
+            run: None,
+            state: State::Deactivated,
+        };
+        self.story
+            .holdings()
+            .into_iter()
+            .reduce(newer)
+            .unwrap_or(nobody)
     }
 
     fn holding(&self, side: Side) -> Option<Holding> {
@@ -233,6 +241,15 @@ impl Node {
             produced,
             body,
         }
+    }
+}
+
+/// The strictly newer of two copies, else the first.
+fn newer(first: Holding, second: Holding) -> Holding {
+    if second.run > first.run {
+        second
+    } else {
+        first
     }
 }
 

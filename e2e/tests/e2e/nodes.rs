@@ -63,18 +63,26 @@ fn r067_r278_without_injection_no_key_is_added(world: &World) -> Result<()> {
 }
 
 fn r228_r238_a_node_is_served_as_its_owner_has_it(world: &World) -> Result<()> {
-    for (certname, owner) in world.estate.owners(Strategy::Freshness) {
-        let name = segment(certname);
+    // The newest copy speaks, also for a node that is deactivated there.
+    for node in &world.estate.nodes {
+        let name = segment(node.certname);
         // A node that never ran has no catalog: the owner says so itself.
         for entity in ["nodes", "factsets", "catalogs"] {
             let path = format!("/pdb/query/v4/{entity}/{name}");
-            let wanted = world.backend(owner).get(&path, &[])?;
+            let wanted = world.backend(node.newest()).get(&path, &[])?;
             let got = world.pdbmux.client.get(&path, &[])?;
+            // PuppetDB's routes for factsets know no encoded segment; before 8.6 it redirects.
+            let status = if wanted.status == 302 {
+                404
+            } else {
+                wanted.status
+            };
             ensure!(
-                (got.status, &got.body) == (wanted.status, &wanted.body),
-                "{path}: {} {}, the owner {owner:?} says {} {}",
+                (got.status, &got.body) == (status, &wanted.body),
+                "{path}: {} {}, the owner {:?} says {} {}",
                 got.status,
                 got.body,
+                node.newest(),
                 wanted.status,
                 wanted.body
             );
