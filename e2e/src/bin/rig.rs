@@ -1,13 +1,24 @@
 //! Runs the rig by hand: `rig up`, `rig load`, `rig status`, `rig down`.
 
 use std::io::{Write as _, stdout};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use pdbmux_e2e::estate::Estate;
 use pdbmux_e2e::rig::Plan;
 use pdbmux_e2e::settings::{Lifetime, Settings};
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("rig: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
     let plan = Plan::new(&Settings::from_env()?)?;
     match std::env::args().nth(1).as_deref() {
         Some("up") => {
