@@ -3,7 +3,9 @@
 pub mod aggregates;
 pub mod damage;
 pub mod fold;
+mod holder;
 pub mod jolokia;
+pub mod listing;
 pub mod names;
 pub mod owners;
 pub mod records;
@@ -12,6 +14,7 @@ mod whole;
 
 use crate::answer::Answer;
 use crate::json::ScanError;
+use crate::plan::Ask;
 use crate::round::{BackendId, Part, Reply, Verdict, verdict};
 
 use damage::Damage;
@@ -27,14 +30,33 @@ pub enum Merge {
     Version,
     /// The first answer in configured order.
     First,
-    /// The attributes of an MBean.
-    Metrics(jolokia::ReadRequest),
+    /// Metrics, combined by the names of their attributes.
+    Metrics(jolokia::Metrics),
+    /// The union of flat lists.
+    List(listing::ListMerge),
+    /// The backend that has it; what to ask instead where that one's version cannot answer.
+    Holder(Option<Box<Fan>>),
+}
+
+/// A question to all backends and how their answers become one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fan {
+    /// What is asked.
+    pub ask: Ask,
+    /// How the answers become one.
+    pub merge: Merge,
 }
 
 impl Merge {
     /// Whether it wants the freshness map.
     pub fn needs_freshness(&self) -> bool {
-        matches!(self, Self::Records(records) if records.age == records::Age::FreshnessMap)
+        matches!(self, Self::Records(records) if records.keep == records::Keep::Freshest)
+    }
+
+    /// Whether a backend that answered with `status` is not missed in the answer: to have nothing
+    /// to say is no failure where one backend speaks for all.
+    pub fn tolerates(&self, status: u16) -> bool {
+        matches!(self, Self::Holder(_)) && status == 404
     }
 
     /// Merges a round, which holds its parts in configured order. `limits` are those that were sent
@@ -45,7 +67,9 @@ impl Merge {
             Self::Aggregates(plan) => aggregates::merge(plan, round),
             Self::Version => whole::lowest_version(round),
             Self::First => whole::first(round),
-            Self::Metrics(request) => whole::metrics(request, round),
+            Self::Metrics(metrics) => whole::metrics(metrics, round),
+            Self::List(plan) => listing::merge(plan, round, limits),
+            Self::Holder(otherwise) => holder::merge(round, otherwise.as_deref()),
         }
     }
 }
@@ -70,6 +94,8 @@ pub enum Outcome {
     Nothing,
     /// Sound answers whose values cannot be combined.
     Unfoldable(fold::FoldError),
+    /// Nothing yet: this is to be asked instead.
+    Instead(Box<Fan>),
     /// Not yet decided: these backends must be asked for more records first.
     AskAgain(Vec<Again>),
 }

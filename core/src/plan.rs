@@ -3,12 +3,13 @@
 //! After this no code asks which route a request came by.
 
 mod ask;
+mod history;
+mod metrics;
 mod records;
 
 use crate::Refusal;
-use crate::merge::Merge;
-use crate::merge::jolokia::ReadRequest;
-use crate::merge::records::{Age, RecordMerge, Total};
+use crate::merge::records::{Keep, RecordMerge, Total};
+use crate::merge::{Fan, Merge};
 use crate::paging::RecordOrder;
 use crate::params::Params;
 use crate::provenance::{Mark, Provenance};
@@ -30,7 +31,7 @@ pub enum Plan {
     /// arrives.
     Turns(Ask, Turns),
     /// All backends are asked at once and their answers merged.
-    Fan(Ask, Merge),
+    Fan(Fan),
     /// A write, which is refused.
     Write,
 }
@@ -51,45 +52,50 @@ pub enum Turns {
 
 /// Plans a request.
 pub fn plan(route: &Route<'_>, params: &Params<'_>, settings: &Settings) -> Result<Plan, Refusal> {
-    let path = route.path;
+    let as_it_came = || Ask::as_it_came(route.path, params);
+    let pass = || Ok(Plan::Turns(as_it_came(), Turns::Configured));
+    let fan = |merge| {
+        Ok(Plan::Fan(Fan {
+            ask: as_it_came(),
+            merge,
+        }))
+    };
     match route.row.rule {
         Rule::Write => Ok(Plan::Write),
+        Rule::FirstGood => pass(),
         // A query plan is one server's own and cannot be merged (trap T65).
-        Rule::FirstGood => Ok(Plan::Turns(
-            Ask::as_it_came(path, params),
-            Turns::Configured,
-        )),
-        _ if params.get("explain").is_some() => Ok(Plan::Turns(
-            Ask::as_it_came(path, params),
-            Turns::Configured,
-        )),
+        _ if params.get("explain").is_some() => pass(),
         Rule::OfNode => {
             let certname = route.segment(0).unwrap_or_default().into_owned();
+            let by = settings.strategy;
             Ok(Plan::Turns(
-                Ask::as_it_came(path, params),
-                Turns::OwnerFirst {
-                    certname,
-                    by: settings.strategy,
-                },
+                as_it_came(),
+                Turns::OwnerFirst { certname, by },
             ))
         }
-        Rule::Version => Ok(Plan::Fan(Ask::as_it_came(path, params), Merge::Version)),
-        Rule::Clock => Ok(Plan::Fan(Ask::as_it_came(path, params), Merge::First)),
-        Rule::ReadMetrics => {
-            let request = ReadRequest::from_path(path);
-            Ok(Plan::Fan(
-                Ask::as_it_came(path, params),
-                Merge::Metrics(request),
-            ))
+        Rule::Version => fan(Merge::Version),
+        Rule::Clock => fan(Merge::First),
+        Rule::ReadMetrics | Rule::ListMetrics | Rule::MBeans | Rule::MBean => {
+            Ok(metrics::plan(route, params))
         }
-        Rule::Nodes | Rule::Facts | Rule::NamedFacts | Rule::Resources => {
+        Rule::FactNames => history::fact_names(route, params, settings).map(Plan::Fan),
+        Rule::EventCounts => history::event_counts(route, params).map(Plan::Fan),
+        Rule::AggregateEventCounts => Ok(Plan::Fan(history::aggregate_event_counts(route, params))),
+        Rule::OfReport => fan(Merge::Holder(None)),
+        Rule::EventsOfReport => history::events_of_report(route, params, settings).map(Plan::Fan),
+        Rule::Nodes
+        | Rule::Facts
+        | Rule::NamedFacts
+        | Rule::Resources
+        | Rule::Reports
+        | Rule::Events => {
             let query = Query::read(params.get("query"))?;
             entity(route, params, &query, settings)
         }
     }
 }
 
-/// Plans a request for an entity that aggregates are combined of.
+/// Plans a request for an entity whose aggregates are combined.
 fn entity(
     route: &Route<'_>,
     params: &Params<'_>,
@@ -99,21 +105,24 @@ fn entity(
     if let Query::Ast(ast) = query
         && let Some((ask, merge)) = records::aggregates(route, params, ast)?
     {
-        return Ok(Plan::Fan(ask, Merge::Aggregates(merge)));
+        return Ok(Plan::Fan(Fan {
+            ask,
+            merge: Merge::Aggregates(merge),
+        }));
     }
     let source = settings.source.as_deref();
     match route.row.rule {
         Rule::Nodes => {
-            let selection =
-                Selection::new(route, params, query, &["certname", "report_timestamp"])?;
+            let needed = ["certname", "report_timestamp"];
+            let selection = Selection::new(route, params, query, &needed)?;
             let mark = if query.projects() || query.is_text() {
                 Mark::Nothing
             } else {
                 Mark::Key
             };
-            Ok(by_certname(
+            Ok(record_merge(
                 selection,
-                Age::OwnReport,
+                Keep::NewestReport,
                 mark,
                 params,
                 settings,
@@ -131,10 +140,21 @@ fn entity(
                 Rule::Facts if !gated => Mark::Fact,
                 _ => Mark::Nothing,
             };
-            Ok(by_certname(
+            Ok(record_merge(
                 selection,
-                facts_age(settings),
+                facts_keep(settings),
                 mark,
+                params,
+                settings,
+            ))
+        }
+        Rule::Reports | Rule::Events => {
+            let identity = route.row.identity;
+            let selection = Selection::new(route, params, query, identity)?;
+            Ok(record_merge(
+                selection,
+                Keep::Each(identity),
+                Mark::Nothing,
                 params,
                 settings,
             ))
@@ -172,7 +192,7 @@ fn source_facts(
     };
     let ask = Ask::new("/pdb/query/v4/facts", params, &records::UNPAGED);
     let merge = RecordMerge {
-        age: facts_age(settings),
+        keep: facts_keep(settings),
         order: RecordOrder::new(&order_by, route.row.entity),
         window,
         strip: Vec::new(),
@@ -186,12 +206,15 @@ fn source_facts(
             Total::Unasked
         },
     };
-    Ok(Plan::Fan(ask, Merge::Records(merge)))
+    Ok(Plan::Fan(Fan {
+        ask,
+        merge: Merge::Records(merge),
+    }))
 }
 
-fn by_certname(
+fn record_merge(
     selection: Selection,
-    age: Age,
+    keep: Keep,
     mark: Mark,
     params: &Params<'_>,
     settings: &Settings,
@@ -215,22 +238,20 @@ fn by_certname(
             Mark::Nothing
         },
     };
-    Plan::Fan(
-        ask,
-        Merge::Records(RecordMerge {
-            age,
-            order,
-            window,
-            strip,
-            provenance,
-            total,
-        }),
-    )
+    let merge = Merge::Records(RecordMerge {
+        keep,
+        order,
+        window,
+        strip,
+        provenance,
+        total,
+    });
+    Plan::Fan(Fan { ask, merge })
 }
 
-fn facts_age(settings: &Settings) -> Age {
+fn facts_keep(settings: &Settings) -> Keep {
     match settings.strategy {
-        Strategy::Freshness => Age::FreshnessMap,
-        Strategy::Static => Age::Unknown,
+        Strategy::Freshness => Keep::Freshest,
+        Strategy::Static => Keep::First,
     }
 }

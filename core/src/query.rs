@@ -39,6 +39,15 @@ impl Query {
         }
     }
 
+    /// The query with one more condition, `clause`, which is AST. `None` for text that is no AST.
+    pub fn and(&self, clause: &str) -> Option<String> {
+        match self {
+            Self::Absent => Some(clause.to_owned()),
+            Self::Text => None,
+            Self::Ast(ast) => Some(ast.and(clause)),
+        }
+    }
+
     /// The projection of the outermost `extract`, if PuppetDB would apply one.
     pub fn extract(&self) -> Option<&Extract> {
         match self {

@@ -19,6 +19,15 @@ pub enum Refusal {
         /// The column.
         field: String,
     },
+    /// An `order_by` of fact names by something other than the name (R088).
+    #[error("order_by names the column '{field}', but fact names have no column besides 'name'")]
+    NotAFactNameColumn {
+        /// The column.
+        field: String,
+    },
+    /// Distinct resources asked for together with a function (R099).
+    #[error("distinct_resources cannot be combined with a function or group_by in an extract")]
+    DistinctAggregate,
     /// The query is nested deeper than pdbmux follows.
     #[error("the query is nested deeper than {limit} levels")]
     QueryTooDeep {

@@ -22,12 +22,32 @@ pub enum Rule {
     OfNode,
     /// The first backend that succeeds answers (R240, R241).
     FirstGood,
+    /// The union of the lists of names (R086-R092).
+    FactNames,
+    /// Each report once (R093, R095).
+    Reports,
+    /// Each event once (R094, R097).
+    Events,
+    /// The counts of each subject added (R107, R109).
+    EventCounts,
+    /// The counts of each summary added (R108, R110).
+    AggregateEventCounts,
+    /// The answer of whichever backend holds the report (R102-R104).
+    OfReport,
+    /// As before; where the holder cannot answer, the same rows come from the events (D13).
+    EventsOfReport,
     /// The lowest version (R243-R245).
     Version,
     /// The clock of the first backend that answers (R246).
     Clock,
     /// Attributes of an MBean, combined (R248-R258).
     ReadMetrics,
+    /// The trees of MBeans united (R259).
+    ListMetrics,
+    /// The old listing of MBeans united (R260).
+    MBeans,
+    /// Attributes of an MBean in the old form, combined (R260).
+    MBean,
     /// A write or an administrative request, which pdbmux does not take (ruling 2).
     Write,
 }
@@ -64,28 +84,39 @@ const fn records(
     }
 }
 
+const CERTNAME: &[&str] = &["certname"];
+const FACT: &[&str] = &["certname", "name"];
+const REPORT: &[&str] = &["hash"];
+/// An event has no id. These columns tell one from another; columns that only say when and by whom
+/// it was received are left out, since each backend stamps its own (ruling 3, trap T1).
+const EVENT: &[&str] = &[
+    "report",
+    "resource_type",
+    "resource_title",
+    "property",
+    "timestamp",
+    "status",
+    "new_value",
+    "old_value",
+    "message",
+];
+
 /// Every served path; the first line that matches decides. What no line matches is unknown.
+#[rustfmt::skip]
 pub const ROUTES: &[Row] = &[
-    records("/pdb/query/v4/nodes", Rule::Nodes, "nodes", &["certname"]),
-    records(
-        "/pdb/query/v4/facts",
-        Rule::Facts,
-        "facts",
-        &["certname", "name"],
-    ),
-    records(
-        "/pdb/query/v4/facts/{}",
-        Rule::NamedFacts,
-        "facts",
-        &["certname", "name"],
-    ),
-    records(
-        "/pdb/query/v4/facts/{}/{}",
-        Rule::NamedFacts,
-        "facts",
-        &["certname", "name"],
-    ),
+    records("/pdb/query/v4/nodes", Rule::Nodes, "nodes", CERTNAME),
+    records("/pdb/query/v4/facts", Rule::Facts, "facts", FACT),
+    records("/pdb/query/v4/facts/{}", Rule::NamedFacts, "facts", FACT),
+    records("/pdb/query/v4/facts/{}/{}", Rule::NamedFacts, "facts", FACT),
+    records("/pdb/query/v4/fact-names", Rule::FactNames, "fact-names", &["name"]),
     records("/pdb/query/v4/resources", Rule::Resources, "resources", &[]),
+    records("/pdb/query/v4/reports", Rule::Reports, "reports", REPORT),
+    records("/pdb/query/v4/events", Rule::Events, "events", EVENT),
+    records("/pdb/query/v4/event-counts", Rule::EventCounts, "event-counts", &[]),
+    records("/pdb/query/v4/aggregate-event-counts", Rule::AggregateEventCounts, "aggregate-event-counts", &[]),
+    records("/pdb/query/v4/reports/{}/events", Rule::EventsOfReport, "events", EVENT),
+    row("/pdb/query/v4/reports/{}/logs", Rule::OfReport),
+    row("/pdb/query/v4/reports/{}/metrics", Rule::OfReport),
     row("/pdb/query/v4/nodes/{}/**", Rule::OfNode),
     row("/pdb/query/v4/factsets/{}/**", Rule::OfNode),
     row("/pdb/query/v4/catalogs/{}/**", Rule::OfNode),
@@ -95,8 +126,10 @@ pub const ROUTES: &[Row] = &[
     row("/pdb/cmd/**", Rule::Write),
     row("/pdb/admin/**", Rule::Write),
     row("/metrics/v2/read/**", Rule::ReadMetrics),
+    row("/metrics/v2/list/**", Rule::ListMetrics),
     row("/metrics/v2/**", Rule::FirstGood),
-    row("/metrics/v1/mbeans/**", Rule::FirstGood),
+    row("/metrics/v1/mbeans", Rule::MBeans),
+    row("/metrics/v1/mbeans/{}", Rule::MBean),
 ];
 
 /// A request's path, found in the table.
@@ -108,6 +141,8 @@ pub struct Route<'r> {
     pub row: &'static Row,
     /// The segments that `{}` stood for, still encoded.
     pub segments: Vec<&'r str>,
+    /// What `**` stood for, still encoded.
+    pub rest: &'r str,
 }
 
 impl Route<'_> {
@@ -122,11 +157,12 @@ impl Route<'_> {
             return Err(Refusal::DotSegment);
         }
         Ok(ROUTES.iter().find_map(|row| {
-            let segments = matches(row.path, path)?;
+            let (segments, rest) = matches(row.path, path)?;
             Some(Route {
                 path,
                 row,
                 segments,
+                rest,
             })
         }))
     }
@@ -147,18 +183,26 @@ fn is_dot_segment(segment: &str) -> bool {
     decoded == "." || decoded == ".."
 }
 
-fn matches<'p>(pattern: &str, path: &'p str) -> Option<Vec<&'p str>> {
+/// What the `{}` and the `**` of `pattern` stand for, if `path` matches it.
+fn matches<'p>(pattern: &str, path: &'p str) -> Option<(Vec<&'p str>, &'p str)> {
     let mut captured = Vec::new();
-    let mut segments = path.split('/');
+    let mut rest = Some(path);
     for expected in pattern.split('/') {
+        if expected == "**" {
+            return Some((captured, rest.unwrap_or_default()));
+        }
+        let (segment, behind) = match rest?.split_once('/') {
+            Some((segment, behind)) => (segment, Some(behind)),
+            None => (rest?, None),
+        };
         match expected {
-            "**" => return Some(captured),
-            "{}" => captured.push(segments.next()?),
-            word if segments.next()? != word => return None,
+            "{}" => captured.push(segment),
+            word if segment != word => return None,
             _ => {}
         }
+        rest = behind;
     }
-    segments.next().is_none().then_some(captured)
+    rest.is_none().then_some((captured, ""))
 }
 
 #[cfg(test)]
@@ -192,7 +236,15 @@ mod tests {
             ("/pdb/meta/v1/version", Rule::Version),
             ("/pdb/meta/v1/server-time", Rule::Clock),
             ("/metrics/v2/read/a%3Ab!/c", Rule::ReadMetrics),
-            ("/metrics/v2/list", Rule::FirstGood),
+            ("/metrics/v2/list", Rule::ListMetrics),
+            ("/metrics/v2/list/java.lang", Rule::ListMetrics),
+            ("/metrics/v2/search/x", Rule::FirstGood),
+            ("/metrics/v1/mbeans", Rule::MBeans),
+            ("/metrics/v1/mbeans/x%3Ay", Rule::MBean),
+            ("/pdb/query/v4/reports", Rule::Reports),
+            ("/pdb/query/v4/reports/abc", Rule::FirstGood),
+            ("/pdb/query/v4/reports/abc/events", Rule::EventsOfReport),
+            ("/pdb/query/v4/reports/abc/logs", Rule::OfReport),
             ("/pdb/cmd/v1", Rule::Write),
             ("/pdb/admin/v1/archive", Rule::Write),
         ] {
@@ -245,5 +297,7 @@ mod tests {
         assert_eq!(route.segment(0).as_deref(), Some("a/b"));
         assert_eq!(route.segment(1).as_deref(), Some("é"));
         assert_eq!(route.segment(2), None);
+        let route = Route::find("/metrics/v2/read/a%3Ab!/c/d").unwrap().unwrap();
+        assert_eq!(route.rest, "a%3Ab!/c/d");
     }
 }

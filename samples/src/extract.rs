@@ -90,7 +90,11 @@ impl Projection {
             let field = Field::extractable(entity, text)?;
             outputs.push((names.next(text), Source::Column(field)));
         }
-        let grouping = grouping(entity, group_by, functions.is_empty())?;
+        let grouping = match group_by {
+            Some(items) => Grouping::By(group_fields(entity, items)?),
+            None if functions.is_empty() => Grouping::None,
+            None => Grouping::Whole,
+        };
         let projection = Self {
             columns: outputs,
             grouping,
@@ -237,18 +241,7 @@ fn check_type(entity: Entity, function: Function, field: &Field) -> Result<(), F
     }
 }
 
-fn grouping(
-    entity: Entity,
-    group_by: Option<&[Value]>,
-    without_functions: bool,
-) -> Result<Grouping, Fault> {
-    let Some(items) = group_by else {
-        return Ok(if without_functions {
-            Grouping::None
-        } else {
-            Grouping::Whole
-        });
-    };
+fn group_fields(entity: Entity, items: &[Value]) -> Result<Vec<Field>, Fault> {
     if items.is_empty() {
         let text = "ERROR: syntax error at end of input";
         return Err(Fault::Broken(text.to_owned()));
@@ -257,7 +250,7 @@ fn grouping(
         Value::String(text) => Field::extractable(entity, text),
         other => Err(Fault::unsupported(format!("group_by {other}"))),
     });
-    Ok(Grouping::By(fields.collect::<Result<_, _>>()?))
+    fields.collect()
 }
 
 fn cell(field: &Field, record: &Value) -> Cell {

@@ -101,7 +101,7 @@ impl Filter {
             ("or", _) => Ok(Self::Or(every(operands)?)),
             ("not", [inner]) => {
                 let inner = Self::compile(estate, entity, inner)?;
-                Ok(Self::Not(Box::new(inner)))
+                Ok(inner.negated())
             }
             ("not", _) => Err(Fault::Refused(format!(
                 "'not' takes exactly one argument, but {} were supplied",
@@ -111,7 +111,8 @@ impl Filter {
                 let field = Field::queryable(entity, field)?;
                 comparable(&field)?;
                 let wanted = !matches!(wanted, Value::Null | Value::Bool(false));
-                Ok(is_null(field, wanted))
+                let is_null = Self::IsNull(field);
+                Ok(if wanted { is_null } else { is_null.negated() })
             }
             ("in", [fields, set]) => membership(estate, entity, fields, set),
             ("=" | ">" | ">=" | "<" | "<=" | "~", [field, value]) => {
@@ -124,6 +125,10 @@ impl Filter {
             ("subquery" | "~>", _) => Err(Fault::unsupported(format!("the operator {operator}"))),
             _ => Err(unrecognized(ast)),
         }
+    }
+
+    fn negated(self) -> Self {
+        Self::Not(Box::new(self))
     }
 
     /// Whether the record is kept.
@@ -208,15 +213,6 @@ fn compare_field(
     Some(operator.holds(ordering))
 }
 
-fn is_null(field: Field, wanted: bool) -> Filter {
-    let is_null = Filter::IsNull(field);
-    if wanted {
-        is_null
-    } else {
-        Filter::Not(Box::new(is_null))
-    }
-}
-
 fn binary(
     estate: &Estate,
     entity: Entity,
@@ -282,7 +278,7 @@ fn equal(field: Field, value: &Value) -> Result<Filter, Fault> {
     }
     comparable(&field)?;
     if value.is_null() {
-        return Ok(is_null(field, true));
+        return Ok(Filter::IsNull(field));
     }
     let operand = match (field.column.kind, value) {
         (Kind::Text, Value::String(text)) => Operand::Text(text.clone()),
@@ -346,8 +342,11 @@ fn nested(
     };
     match (kind.as_str(), name.as_str(), operator) {
         ("node", "active", "=") if entity.has_certname() => {
-            let truthy = !matches!(value, Value::Null | Value::Bool(false));
-            Ok(in_state(estate, entity, truthy)?)
+            match value {
+                Value::Null | Value::Bool(false) => inactive(estate, entity),
+                // Any other value is true enough, even the text "false".
+                _ => active(estate, entity),
+            }
         }
         ("fact", name, _) if entity.has_certname() && !name.contains('.') => {
             let named = Filter::column_is(Entity::Facts, "name", name)?;
@@ -367,22 +366,21 @@ fn certname_in(entity: Entity, certnames: Vec<Vec<Option<Value>>>) -> Result<Fil
     Ok(Filter::In(vec![field], certnames))
 }
 
-/// Keeps the records of active nodes, or those of inactive ones.
-pub(crate) fn in_state(estate: &Estate, entity: Entity, active: bool) -> Result<Filter, Fault> {
-    let inactive = estate.inactive().map(|name| vec![Some(name.clone())]);
-    let inactive = certname_in(entity, inactive.collect())?;
-    Ok(if active {
-        Filter::Not(Box::new(inactive))
-    } else {
-        inactive
-    })
+/// Keeps the records of nodes that are neither deactivated nor expired.
+pub(crate) fn active(estate: &Estate, entity: Entity) -> Result<Filter, Fault> {
+    Ok(inactive(estate, entity)?.negated())
+}
+
+fn inactive(estate: &Estate, entity: Entity) -> Result<Filter, Fault> {
+    let certnames = estate.inactive().map(|name| vec![Some(name.clone())]);
+    certname_in(entity, certnames.collect())
 }
 
 fn node_state(estate: &Estate, entity: Entity, state: &Value) -> Result<Filter, Fault> {
     let text = state.as_str().unwrap_or_default().to_lowercase();
     match text.as_str() {
-        "active" => in_state(estate, entity, true),
-        "inactive" => in_state(estate, entity, false),
+        "active" => active(estate, entity),
+        "inactive" => inactive(estate, entity),
         "any" => Ok(Filter::Constant(Some(true))),
         _ => Err(Fault::Refused(format!("No matching clause: {text}"))),
     }
@@ -407,7 +405,7 @@ fn latest(estate: &Estate, entity: Entity, wanted: &Value) -> Result<Filter, Fau
     Ok(if *wanted {
         is_latest
     } else {
-        Filter::Not(Box::new(is_latest))
+        is_latest.negated()
     })
 }
 

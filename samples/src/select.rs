@@ -59,7 +59,7 @@ pub(crate) fn select(estate: &Estate, selection: Selection<'_>) -> Result<Select
     }
     let mentions_state = query.criteria.is_some_and(names_node_state);
     if selection.inactive == Inactive::Hidden && !mentions_state {
-        filters.push(filter::in_state(estate, entity, true)?);
+        filters.push(filter::active(estate, entity)?);
     }
     let mentions_type = query.criteria.is_some_and(|it| holds(it, &is_type));
     let agent_reports_only = entity == Entity::Reports && !mentions_type;

@@ -8,7 +8,7 @@ use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, Method, Request, Response};
 use hyper::body::Incoming;
 use pdbmux_core::Refusal;
-use pdbmux_core::merge::{Context, Merge, Merged, Outcome};
+use pdbmux_core::merge::{Context, Fan, Merge, Merged, Outcome};
 use pdbmux_core::params::Params;
 use pdbmux_core::plan::{Ask, Plan, Turns, plan};
 use pdbmux_core::round::{BackendId, Verdict, verdict};
@@ -75,7 +75,7 @@ impl App {
             Ok(Some(_)) if method != Method::GET => respond::method_not_allowed("GET"),
             Ok(Some(Plan::Ready(body))) => respond::json(http::StatusCode::OK, body),
             Ok(Some(Plan::Turns(ask, turns))) => self.turns(&ask, &turns).await,
-            Ok(Some(Plan::Fan(ask, merge))) => self.fan(&ask, merge).await,
+            Ok(Some(Plan::Fan(fan))) => self.fan(fan).await,
         }
     }
 
@@ -88,7 +88,7 @@ impl App {
     }
 
     /// Asks all backends at once and merges.
-    async fn fan(&self, ask: &Ask, merge: Merge) -> Response<Body> {
+    async fn fan(&self, Fan { ask, merge }: Fan) -> Response<Body> {
         let target = ask.target();
         let asks: Vec<_> = self
             .upstream
@@ -139,8 +139,10 @@ impl App {
                 (round, merged)
             })
             .await;
-            let Outcome::AskAgain(again) = &merged.outcome else {
-                return self.serve(round, merged);
+            let again = match merged.outcome {
+                Outcome::AskAgain(again) => again,
+                Outcome::Instead(fan) => return Box::pin(self.fan(*fan)).await,
+                _ => return self.serve(&merge, round, merged),
             };
             let asks: Vec<_> = again
                 .iter()
@@ -156,7 +158,7 @@ impl App {
     }
 
     /// Makes the response of what a merge made of a round.
-    fn serve(&self, mut round: Vec<Asked>, merged: Merged) -> Response<Body> {
+    fn serve(&self, merge: &Merge, mut round: Vec<Asked>, merged: Merged) -> Response<Body> {
         for (backend, error) in merged.damaged {
             if let Some(asked) = round.iter_mut().find(|asked| asked.backend == backend) {
                 asked.result = Err(Failure::Damaged(error));
@@ -171,7 +173,10 @@ impl App {
                         "backends sent facts of the source fact's own name: dropped"
                     );
                 }
-                let (bodies, without) = split(round);
+                let (bodies, mut without) = split(round);
+                without.retain(|(_, failure)| {
+                    !matches!(failure, Failure::Status(status) if merge.tolerates(*status))
+                });
                 self.warn(&without);
                 let configured = self.upstream.backends().len();
                 respond::merged(answer, &bodies, configured, &self.missing(&without))
@@ -180,8 +185,10 @@ impl App {
                 Some(Ok(received)) => respond::replayed(&received, &self.addresses),
                 _ => respond::internal_error(),
             },
-            // A backend is never asked again without an answer to it: this is no outcome here.
-            Outcome::Nothing | Outcome::AskAgain(_) => self.nothing(&split(round).1),
+            // What is asked again or instead has been by now.
+            Outcome::Nothing | Outcome::AskAgain(_) | Outcome::Instead(_) => {
+                self.nothing(&split(round).1)
+            }
             Outcome::Unfoldable(error) => respond::unfoldable(&error),
         }
     }

@@ -14,6 +14,7 @@ mod total;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+pub(crate) use canonical::Canonical;
 pub use plan::{FoldPlan, FoldRefusal};
 pub use rows::Rows;
 

@@ -23,6 +23,31 @@ use self::rule::Place;
 use self::tree::Tree;
 use super::damage::{Damage, Damaged, Readable, sift};
 
+/// What a metrics request asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Metrics {
+    /// `/metrics/v2/read/...`
+    Read(ReadRequest),
+    /// `/metrics/v2/list[/...]`
+    List,
+    /// `/metrics/v1/mbeans`
+    MBeans,
+    /// `/metrics/v1/mbeans/<mbean>`: the raw last part of the path.
+    MBean(String),
+}
+
+impl Metrics {
+    /// Merges the answers to it.
+    pub fn merge(&self, bodies: &[&[u8]]) -> Merged {
+        match self {
+            Self::Read(request) => read(request, bodies),
+            Self::List => list(bodies),
+            Self::MBeans => mbeans_index(bodies),
+            Self::MBean(name) => mbean(name, bodies),
+        }
+    }
+}
+
 /// What the bodies of one metrics request become.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Merged {

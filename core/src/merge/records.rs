@@ -6,21 +6,23 @@
 mod scan;
 mod window;
 
+use std::collections::HashMap;
+
 use crate::answer::{Answer, ArrayPieces, Source};
 use crate::json::Members;
 use crate::merge::owners::{Certnames, Stamp};
 use crate::merge::{Context, Merged, Outcome, Reading, add_totals, read_round};
 use crate::paging::{RecordOrder, Window};
 use crate::provenance::{Mark, NodeKey, Provenance, fact_record};
-use crate::round::{Part, Verdict};
+use crate::round::{BackendId, Part, Verdict};
 
-use scan::{Entry, Layout, Scanned};
+use scan::{Entry, Layout, Scanned, Subjects};
 
 /// How the records of several backends become one set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordMerge {
-    /// Where the age of a node's data is read from.
-    pub age: Age,
+    /// Which of the copies of a record are kept.
+    pub keep: Keep,
     /// The order of the merged set; empty for the order in which the backends sent it.
     pub order: RecordOrder,
     /// The part of the merged set that is served.
@@ -33,16 +35,29 @@ pub struct RecordMerge {
     pub total: Total,
 }
 
-/// Where the age of a node's data is read from.
+/// Which of the copies of a record are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Age {
-    /// From each record's own `report_timestamp` (R031).
-    OwnReport,
-    /// From the freshness map (R043). A node that it does not hold goes to the first configured
-    /// backend that returned it (R046).
-    FreshnessMap,
-    /// From nowhere: the first configured backend that returned a node wins (R045).
-    Unknown,
+pub enum Keep {
+    /// Those of the backend whose record of the node has the newest `report_timestamp` (R031).
+    NewestReport,
+    /// Those of the backend that has the node's newest report by the freshness map (R043). A node
+    /// that the map does not hold goes to the first configured backend that returned it (R046).
+    Freshest,
+    /// Those of the first configured backend that returned the node (R045).
+    First,
+    /// Each record once, however many backends have it; these columns tell records apart. A row
+    /// that one backend lists twice stays twice (ruling 3).
+    Each(&'static [&'static str]),
+}
+
+impl Keep {
+    /// The columns that tell what a record is about.
+    fn identity(self) -> &'static [&'static str] {
+        match self {
+            Self::NewestReport | Self::Freshest | Self::First => &["certname"],
+            Self::Each(identity) => identity,
+        }
+    }
 }
 
 /// What `X-Records` says.
@@ -64,13 +79,13 @@ pub fn merge(
     context: Context<'_>,
 ) -> Merged {
     let layout = Layout::of(plan);
-    let mut names = Certnames::default();
-    let readings = read_round(round, |body| layout.scan(body, &mut names));
+    let mut subjects = Subjects::default();
+    let readings = read_round(round, |body| layout.scan(body, &mut subjects));
     let outcome = match readings.verdict {
         Verdict::Replay(at) => Outcome::Replay(at),
         Verdict::Nothing => Outcome::Nothing,
         Verdict::Merge => {
-            let set = MergedSet::new(plan, &layout, &readings.good, &names, context);
+            let set = MergedSet::new(plan, &layout, &readings.good, &subjects, context);
             let limit_of = |reading: &Reading<'_, _>| {
                 let at = round
                     .iter()
@@ -114,58 +129,35 @@ impl<'p, 'b> MergedSet<'p, 'b> {
         plan: &'p RecordMerge,
         layout: &Layout<'_>,
         readings: &'p [Reading<'b, Scanned>],
-        names: &Certnames<'b>,
+        subjects: &Subjects<'b>,
         context: Context<'p>,
     ) -> Self {
+        let names = &subjects.names;
         let winners = winners(plan, readings, names, context);
-        let facts_of = match plan.provenance.mark {
-            Mark::Fact | Mark::FactsOnly(None) => Some(None),
-            Mark::FactsOnly(backend) => Some(backend),
-            Mark::Nothing | Mark::Key => None,
-        };
-        let mut made = Vec::new();
-        let mut marked = vec![facts_of.is_none(); names.len()];
-        let mut marks = 0;
+        let mut facts = SourceFacts::new(plan, names, context.backends);
         let mut kept = Vec::new();
         for (reading, at) in readings.iter().zip(0u16..) {
             for (index, entry) in reading.read.entries.iter().enumerate() {
-                let Some(certname) = entry.certname else {
-                    kept.push(Kept::Read {
-                        reading: at,
-                        entry: index,
-                    });
+                let read = Kept::Read {
+                    reading: at,
+                    entry: index,
+                };
+                let Some(subject) = entry.subject.filter(|_| !winners.is_empty()) else {
+                    kept.push(read);
                     continue;
                 };
-                if winners[certname as usize] != at {
+                if winners[subject as usize] != at {
                     continue;
                 }
                 if !matches!(plan.provenance.mark, Mark::FactsOnly(_)) {
-                    kept.push(Kept::Read {
-                        reading: at,
-                        entry: index,
-                    });
-                }
-                let seen = std::mem::replace(&mut marked[certname as usize], true);
-                if seen
-                    || facts_of
-                        .flatten()
-                        .is_some_and(|only| only != reading.backend)
-                {
-                    continue;
+                    kept.push(read);
                 }
                 let environment = reading.read.mark(entry).map(|span| &reading.body[span]);
-                let backend = &context.backends[reading.backend.index()];
-                made.push(if marks == 0 { b'[' } else { b',' });
-                let name = plan.provenance.name.as_deref().unwrap_or_default();
-                fact_record(&mut made, names.name(certname), environment, name, backend);
-                kept.push(Kept::Made { entry: marks });
-                marks += 1;
+                kept.extend(facts.add(subject, reading.backend, environment));
             }
         }
-        if marks > 0 {
-            made.push(b']');
-        }
-        // The text was written above: were it unreadable, no synthetic record would be served.
+        let made = facts.finish();
+        // The text was written here: were it unreadable, no synthetic record would be served.
         let made_entries = layout.scan_made(&made).unwrap_or_default();
         let backends = context.backends;
         let mut set = Self {
@@ -177,7 +169,33 @@ impl<'p, 'b> MergedSet<'p, 'b> {
             backends,
         };
         set.sort();
+        if let Keep::Each(_) = plan.keep {
+            set.keep_each(subjects.len());
+        }
         set
+    }
+
+    /// Drops copies of a record that came from another backend before. A row that one backend lists
+    /// n times stays n times, and copies elsewhere add to that only what they list more.
+    fn keep_each(&mut self, subjects: usize) {
+        let mut served = vec![0u32; subjects];
+        let mut seen: HashMap<(u32, u16), u32> = HashMap::new();
+        let mut kept = std::mem::take(&mut self.kept);
+        kept.retain(|kept| {
+            let Kept::Read { reading, .. } = *kept else {
+                return true;
+            };
+            let Some(subject) = self.entry(*kept).1.subject else {
+                return true;
+            };
+            let seen = seen.entry((subject, reading)).or_default();
+            *seen += 1;
+            let served = &mut served[subject as usize];
+            let more = *seen > *served;
+            *served += u32::from(more);
+            more
+        });
+        self.kept = kept;
     }
 
     fn sort(&mut self) {
@@ -279,30 +297,90 @@ impl<'p, 'b> MergedSet<'p, 'b> {
     }
 }
 
-/// The place among the readings of each certname's winner.
+/// The synthetic facts of a merged set, written as one JSON array.
+struct SourceFacts<'p, 'b> {
+    name: &'p str,
+    mark: Mark,
+    names: &'p Certnames<'b>,
+    backends: &'p [String],
+    marked: Vec<bool>,
+    written: usize,
+    text: Vec<u8>,
+}
+
+impl<'p, 'b> SourceFacts<'p, 'b> {
+    fn new(plan: &'p RecordMerge, names: &'p Certnames<'b>, backends: &'p [String]) -> Self {
+        Self {
+            name: plan.provenance.name.as_deref().unwrap_or_default(),
+            mark: plan.provenance.mark,
+            names,
+            backends,
+            marked: vec![false; names.len()],
+            written: 0,
+            text: Vec::new(),
+        }
+    }
+
+    /// Writes the fact of a certname, the first time that it is seen.
+    fn add(
+        &mut self,
+        certname: u32,
+        winner: BackendId,
+        environment: Option<&[u8]>,
+    ) -> Option<Kept> {
+        let wanted = match self.mark {
+            Mark::Nothing | Mark::Key => false,
+            Mark::Fact | Mark::FactsOnly(None) => true,
+            Mark::FactsOnly(Some(only)) => only == winner,
+        };
+        if !wanted || std::mem::replace(&mut self.marked[certname as usize], true) {
+            return None;
+        }
+        self.text.push(if self.written == 0 { b'[' } else { b',' });
+        let certname = self.names.name(certname);
+        let backend = &self.backends[winner.index()];
+        fact_record(&mut self.text, certname, environment, self.name, backend);
+        self.written += 1;
+        Some(Kept::Made {
+            entry: self.written - 1,
+        })
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        if self.written > 0 {
+            self.text.push(b']');
+        }
+        self.text
+    }
+}
+
+/// The place among the readings of each certname's winner; empty where records do not compete.
 fn winners(
     plan: &RecordMerge,
     readings: &[Reading<'_, Scanned>],
     names: &Certnames<'_>,
     context: Context<'_>,
 ) -> Vec<u16> {
+    if let Keep::Each(_) = plan.keep {
+        return Vec::new();
+    }
     let mut best: Vec<Option<(u16, Stamp)>> = vec![None; names.len()];
     for (reading, at) in readings.iter().zip(0u16..) {
         for entry in &reading.read.entries {
-            let Some(certname) = entry.certname else {
+            let Some(certname) = entry.subject else {
                 continue;
             };
             let best = &mut best[certname as usize];
-            let stamp = match plan.age {
-                Age::OwnReport => entry.stamp,
-                Age::Unknown => None,
-                Age::FreshnessMap if best.is_some_and(|(winner, _)| winner == at) => continue,
-                Age::FreshnessMap => {
+            let stamp = match plan.keep {
+                Keep::NewestReport => entry.stamp,
+                Keep::Freshest if best.is_some_and(|(winner, _)| winner == at) => continue,
+                Keep::Freshest => {
                     let name = names.name(certname);
                     context
                         .freshness
                         .and_then(|map| map.stamp(name, reading.backend))
                 }
+                Keep::First | Keep::Each(_) => None,
             };
             if best.is_none_or(|(_, newest)| stamp > newest) {
                 *best = Some((at, stamp));

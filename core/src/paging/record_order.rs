@@ -7,7 +7,7 @@ use super::{ColumnKind, Direction, OrderBy, column_kind, compare_values};
 use crate::json::{Members, unquote};
 
 /// How the records of one entity are ordered, and which of their members that takes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RecordOrder {
     members: Vec<String>,
     columns: Vec<Column>,

@@ -7,7 +7,7 @@ use crate::merge::records::Total;
 use crate::paging::{OrderBy, RecordOrder, Window, parse_limit, parse_offset};
 use crate::params::Params;
 use crate::query::{Ast, Column, Extract, Query};
-use crate::route::Route;
+use crate::route::{Route, Rule};
 
 use super::Ask;
 
@@ -129,6 +129,10 @@ pub(super) fn aggregates(
     let Some((fold, forwarded)) = FoldPlan::new(extract)? else {
         return Ok(None);
     };
+    // Every backend would refuse it, each version in its own way.
+    if route.row.rule == Rule::Events && params.is_true("distinct_resources") {
+        return Err(Refusal::DistinctAggregate);
+    }
     let paging = Paging::of(params)?;
     let mut changes = Vec::new();
     if forwarded != *extract {

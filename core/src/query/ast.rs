@@ -88,6 +88,25 @@ impl Ast {
         text
     }
 
+    /// The query with one more condition on what it selects. What it projects stays as it was.
+    pub(super) fn and(&self, clause: &str) -> String {
+        let Some((_, place)) = &self.extract else {
+            return format!("[\"and\",{clause},{}]", self.text);
+        };
+        let mut text = self.text.clone();
+        match &place.filter {
+            Some(filter) if &text[filter.clone()] == "null" => {
+                text.replace_range(filter.clone(), clause);
+            }
+            Some(filter) => {
+                let both = format!("[\"and\",{clause},{}]", &text[filter.clone()]);
+                text.replace_range(filter.clone(), &both);
+            }
+            None => text.insert_str(place.columns.end, &format!(",{clause}")),
+        }
+        text
+    }
+
     pub(super) fn projects(&self) -> bool {
         any_clause(&self.root, &mut |clause| {
             clause.first().and_then(Node::text) == Some("extract")

@@ -63,6 +63,7 @@ pub struct Extract {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Place {
     pub(super) columns: Span,
+    pub(super) filter: Option<Span>,
     pub(super) group_by: Option<Span>,
 }
 
@@ -94,6 +95,10 @@ impl Extract {
         }
         let place = Place {
             columns: columns_at.span.clone(),
+            filter: rest
+                .first()
+                .filter(|node| !is_group_by(node))
+                .map(|node| node.span.clone()),
             group_by: group_by.map(|node| node.span.clone()),
         };
         let group_by = match group_by.and_then(Node::items) {
@@ -193,6 +198,39 @@ mod tests {
         let read = extract(r#"["extract",["function","count"]]"#).unwrap();
         assert!(!read.has_function());
         assert_eq!(read.columns, [plain("function"), plain("count")]);
+    }
+
+    #[test]
+    fn a_condition_is_added_to_the_filter_alone() {
+        let clause = r#"["=","report","h"]"#;
+        let cases = [
+            ("", r#"["=","report","h"]"#),
+            (
+                r#"["=","a",1.0]"#,
+                r#"["and",["=","report","h"],["=","a",1.0]]"#,
+            ),
+            (
+                r#"["extract",["a"]]"#,
+                r#"["extract",["a"],["=","report","h"]]"#,
+            ),
+            (
+                r#"["extract","a",null]"#,
+                r#"["extract","a",["=","report","h"]]"#,
+            ),
+            (
+                r#"["extract",["a"],["=","b",2],["group_by","a"]]"#,
+                r#"["extract",["a"],["and",["=","report","h"],["=","b",2]],["group_by","a"]]"#,
+            ),
+            (
+                r#"["extract",["a"],["group_by","a"]]"#,
+                r#"["extract",["a"],["=","report","h"],["group_by","a"]]"#,
+            ),
+        ];
+        for (text, expected) in cases {
+            let query = Query::read(Some(text)).unwrap();
+            assert_eq!(query.and(clause).as_deref(), Some(expected), "{text}");
+        }
+        assert_eq!(Query::read(Some("facts { }")).unwrap().and(clause), None);
     }
 
     #[test]

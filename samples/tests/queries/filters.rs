@@ -48,6 +48,8 @@ const NODES: &str = r#"
 /nodes | ["=","latest_report_noop",true] | certname | d
 # The flag of b is unknown, and so is its negation.
 /nodes | ["not",["=","latest_report_noop",true]] | certname | a
+/nodes | ["not",["or",["=","latest_report_noop",true],["=","certname","x"]]] | certname | a
+/nodes | ["not",["and",["=","latest_report_noop",true],["=","certname","b"]]] | certname | a d
 /nodes | ["and",["=","certname","a"],["=","certname","b"]] | certname |
 /nodes | ["or",["=","certname","a"],["=","latest_report_noop",true]] | certname | a d
 /nodes | ["in","certname",["array",["a","c","x"]]] | certname | a
@@ -56,6 +58,7 @@ const NODES: &str = r#"
 /nodes | ["in","certname",["from","facts",["extract",["certname"],["=","name","virtual"]]]] | certname | a
 /nodes | ["in",["certname","latest_report_hash"],["from","reports",["extract",["certname","hash"],["=","status","changed"]]]] | certname | a d
 # A set that holds NULL makes every other membership unknown.
+/nodes | ["in","latest_report_hash",["from","nodes",["extract","latest_report_hash",["~","certname","[a-d]"]]]] | certname | a d
 /nodes | ["not",["in","latest_report_hash",["from","nodes",["extract","latest_report_hash",["=","certname","b"]]]]] | certname |
 /nodes | ["=",["fact","kernel"],"Linux"] | certname | a b
 /nodes | [">",["fact","uptime"],5] | certname | a
@@ -95,13 +98,13 @@ const FACTS: &str = r#"
 /facts | ["in","value",["array",["FreeBSD",true]]] | name | virtual kernel
 "#;
 
-const PATHS: &str = r#"
+const PATHS: &str = "
 /facts/kernel/Linux | null | certname | a b
 /facts/uptime/10 | null | certname |
 /facts/nope | null | certname |
 /nodes/a/facts/kernel | null | certname | a
 /facts/kernel/Free%42SD | null | certname | d
-"#;
+";
 
 const INVENTORY: &str = r#"
 /inventory | ["=","facts.os.family","Debian"] | certname | a

@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 32;
 ///
 /// Values of different kinds order as in jsonb; text orders by bytes (ruling 8).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Canonical<'b> {
+pub(crate) enum Canonical<'b> {
     Null,
     String(Cow<'b, str>),
     Number(Number),
@@ -28,7 +28,7 @@ pub(super) enum Canonical<'b> {
 
 impl<'b> Canonical<'b> {
     /// The value of `raw`, as the scanner found it.
-    pub(super) fn new(raw: &'b [u8]) -> Self {
+    pub(crate) fn new(raw: &'b [u8]) -> Self {
         Self::within(raw, MAX_DEPTH)
     }
 

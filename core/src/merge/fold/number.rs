@@ -20,7 +20,7 @@ pub(super) enum NumberError {
 
 /// The value of a number, for comparing. Cheap whatever its exponent: nothing is written out.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Number {
+pub(crate) struct Number {
     negative: bool,
     /// Without leading or trailing zeros; empty for zero.
     digits: Vec<u8>,

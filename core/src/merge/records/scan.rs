@@ -1,16 +1,20 @@
 //! Reading one backend's records for a merge by certname.
 
+use std::collections::HashMap;
+
 use crate::json::{Kind, Records, ScanError, Span, key_is, kind};
+use crate::merge::fold::Canonical;
 use crate::merge::owners::{Certnames, Stamp, stamp};
 use crate::provenance::Mark;
 
-use super::{Age, RecordMerge};
+use super::{Keep, RecordMerge};
 
 /// Which members are read from each record, and what for.
 pub(super) struct Layout<'p> {
     keys: Vec<&'p str>,
-    certname: usize,
-    /// Where the age of the record stands.
+    /// The members that tell what a record is about.
+    identity: Vec<usize>,
+    /// Where the time of the node's report stands.
     stamp: Option<usize>,
     /// The name under which upstream facts are dropped, and where it stands.
     dropped_name: Option<(usize, &'p str)>,
@@ -24,7 +28,8 @@ pub(super) struct Layout<'p> {
 /// One record, or neighbours of one certname.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
-    pub(super) certname: Option<u32>,
+    /// What it is about, if it says so.
+    pub(super) subject: Option<u32>,
     pub(super) stamp: Stamp,
     pub(super) span: Span,
     /// Where its places begin.
@@ -46,6 +51,31 @@ pub(super) struct Scanned {
     pub(super) last: Vec<Option<Span>>,
 }
 
+/// Numbers for what the records of a round are about.
+#[derive(Debug, Default)]
+pub(super) struct Subjects<'b> {
+    /// Of subjects that one string names: a certname, a report's hash.
+    pub(super) names: Certnames<'b>,
+    /// Of rows that several columns tell apart, by value: versions of PuppetDB need not spell JSON
+    /// inside a column alike (trap T38).
+    rows: HashMap<Vec<Canonical<'b>>, u32>,
+}
+
+impl<'b> Subjects<'b> {
+    pub(super) fn len(&self) -> usize {
+        self.names.len() + self.rows.len()
+    }
+
+    fn row(&mut self, columns: impl Iterator<Item = Option<&'b [u8]>>) -> u32 {
+        let key = columns
+            .map(|raw| Canonical::new(raw.unwrap_or_default()))
+            .collect();
+        // An answer cannot hold 2^32 rows: it is bounded by its size in bytes.
+        let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        *self.rows.entry(key).or_insert(next)
+    }
+}
+
 impl Scanned {
     pub(super) fn mark(&self, entry: &Entry) -> Option<Span> {
         (self.marks > 0)
@@ -60,7 +90,7 @@ impl Scanned {
 
 impl<'p> Layout<'p> {
     pub(super) fn of(plan: &'p RecordMerge) -> Self {
-        let mut keys = vec!["certname"];
+        let mut keys = Vec::new();
         let mut place = |key: &'p str| {
             keys.iter()
                 .position(|known| *known == key)
@@ -69,14 +99,20 @@ impl<'p> Layout<'p> {
                     keys.len() - 1
                 })
         };
+        let identity = plan
+            .keep
+            .identity()
+            .iter()
+            .map(|name| place(name))
+            .collect();
         let name = plan.provenance.name.as_deref();
-        let stamp = match plan.age {
-            Age::OwnReport => Some(place("report_timestamp")),
-            Age::FreshnessMap | Age::Unknown => None,
+        let stamp = match plan.keep {
+            Keep::NewestReport => Some(place("report_timestamp")),
+            Keep::Freshest | Keep::First | Keep::Each(_) => None,
         };
-        let dropped_name = match plan.age {
-            Age::FreshnessMap | Age::Unknown => name.map(|name| (place("name"), name)),
-            Age::OwnReport => None,
+        let dropped_name = match plan.keep {
+            Keep::Freshest | Keep::First => name.map(|name| (place("name"), name)),
+            Keep::NewestReport | Keep::Each(_) => None,
         };
         let mark = match (plan.provenance.mark, name) {
             (Mark::Fact | Mark::FactsOnly(_), _) => Some(place("environment")),
@@ -89,10 +125,11 @@ impl<'p> Layout<'p> {
             .iter()
             .map(|member| place(member))
             .collect();
-        let grouped = order.is_empty() && plan.strip.is_empty() && stamp.is_none();
+        let by_node = matches!(plan.keep, Keep::Freshest | Keep::First);
+        let grouped = by_node && order.is_empty() && plan.strip.is_empty();
         Self {
             keys,
-            certname: 0,
+            identity,
             stamp,
             dropped_name,
             mark,
@@ -105,7 +142,7 @@ impl<'p> Layout<'p> {
     pub(super) fn scan<'b>(
         &self,
         body: &'b [u8],
-        names: &mut Certnames<'b>,
+        subjects: &mut Subjects<'b>,
     ) -> Result<Scanned, ScanError> {
         let mut fields = vec![None; self.keys.len()];
         let mut records = Records::new(body, &self.keys);
@@ -113,7 +150,7 @@ impl<'p> Layout<'p> {
             marks: usize::from(self.mark.is_some()),
             ..Scanned::default()
         };
-        // The certname of the record before and its number: neighbours are mostly of one node.
+        // The subject of the record before: neighbours are mostly of one node.
         let mut before: Option<(&[u8], u32)> = None;
         let mut joinable = false;
         while let Some(span) = records.next(&mut fields)? {
@@ -127,23 +164,26 @@ impl<'p> Layout<'p> {
                 joinable = false;
                 continue;
             }
-            let certname = match (text(self.certname), before) {
-                (Some(raw), Some((known, number))) if known == raw => Some(number),
-                (raw, _) => {
-                    joinable = false;
-                    before = raw.map(|raw| (raw, names.number(raw)));
-                    before.map(|(_, number)| number)
-                }
+            let subject = match *self.identity {
+                [single] => match (text(single), before) {
+                    (Some(raw), Some((known, number))) if known == raw => Some(number),
+                    (raw, _) => {
+                        joinable = false;
+                        before = raw.map(|raw| (raw, subjects.names.number(raw)));
+                        before.map(|(_, number)| number)
+                    }
+                },
+                ref several => Some(subjects.row(several.iter().map(|at| text(*at)))),
             };
             if let Some(last) = scanned.entries.last_mut().filter(|_| joinable) {
                 last.span.end = span.end;
                 continue;
             }
-            joinable = self.grouped && certname.is_some();
+            joinable = self.grouped && subject.is_some();
             let stamp = self.stamp.and_then(|at| stamp(text(at)));
             let places = scanned.places.len();
             scanned.entries.push(Entry {
-                certname,
+                subject,
                 stamp,
                 span,
                 places,
@@ -164,12 +204,13 @@ impl<'p> Layout<'p> {
         }
         let all = Layout {
             keys: self.keys.clone(),
+            identity: self.identity.clone(),
             order: self.order.clone(),
             dropped_name: None,
             grouped: false,
             ..*self
         };
-        all.scan(made, &mut Certnames::default())
+        all.scan(made, &mut Subjects::default())
     }
 }
 

@@ -8,7 +8,7 @@
 use crate::merge::{Again, Reading};
 
 use super::scan::Scanned;
-use super::{Kept, MergedSet, RecordMerge};
+use super::{Keep, Kept, MergedSet, RecordMerge};
 
 /// How much more is asked for each time. A window is rarely short by more than the shared nodes.
 const GROWTH: u32 = 4;
@@ -38,7 +38,8 @@ pub(super) fn undecided(
         .members()
         .first()
         .is_some_and(|first| first == "certname");
-    let comparable = by_certname || set.readings.len() == 1;
+    // Of copies of one record the one that comes first is served, so they may lie anywhere.
+    let comparable = by_certname || set.readings.len() == 1 || matches!(plan.keep, Keep::Each(_));
     if !comparable
         || cut
             .iter()

@@ -1,0 +1,132 @@
+//! Plans of names, counts and of what hangs below a report.
+
+use crate::Refusal;
+use crate::json::quote;
+use crate::merge::aggregates::AggregateMerge;
+use crate::merge::fold::FoldPlan;
+use crate::merge::listing::ListMerge;
+use crate::merge::names::Direction;
+use crate::merge::records::Total;
+use crate::merge::{Fan, Merge};
+use crate::paging::{self, RecordOrder, Window};
+use crate::params::Params;
+use crate::query::Query;
+use crate::route::Route;
+use crate::settings::Settings;
+
+use super::records::Paging;
+use super::{Ask, Plan};
+
+/// `/fact-names` (R086-R092).
+pub(super) fn fact_names(
+    route: &Route<'_>,
+    params: &Params<'_>,
+    settings: &Settings,
+) -> Result<Fan, Refusal> {
+    let Paging { window, order_by } = Paging::of(params)?;
+    if let Some(other) = order_by.fields.iter().find(|field| field.field != "name") {
+        return Err(Refusal::NotAFactNameColumn {
+            field: other.field.clone(),
+        });
+    }
+    let direction = match order_by.fields.first().map(|field| field.direction) {
+        Some(paging::Direction::Desc) => Direction::Desc,
+        Some(paging::Direction::Asc) | None => Direction::Asc,
+    };
+    let counted = params.is_true("include_total");
+    // The total is the size of the whole union, so all of it is needed then.
+    let limit = if counted {
+        None
+    } else {
+        window.upstream_limit()
+    };
+    let changes: &[_] = if window == Window::default() {
+        &[]
+    } else {
+        let order_by = order_by.and_then_by(route.row.identity);
+        &[
+            ("limit", None),
+            ("offset", None),
+            ("order_by", Some(order_by.to_json())),
+        ]
+    };
+    Ok(Fan {
+        ask: Ask::new(route.path, params, changes).with_limit(limit),
+        merge: Merge::List(ListMerge {
+            direction,
+            window,
+            source: settings.source.clone(),
+            total: if counted {
+                Total::Counted
+            } else {
+                Total::Unasked
+            },
+        }),
+    })
+}
+
+/// `/event-counts`: every subject is needed before the counts are whole, so no limit is pushed down
+/// (trap T31). The order is, so that a backend can refuse a column that there is not.
+pub(super) fn event_counts(route: &Route<'_>, params: &Params<'_>) -> Result<Fan, Refusal> {
+    let Paging { window, order_by } = Paging::of(params)?;
+    let changes = [("limit", None), ("offset", None), ("include_total", None)];
+    let total = if params.is_true("include_total") {
+        Total::Counted
+    } else {
+        Total::Unasked
+    };
+    let fold = FoldPlan::event_counts();
+    let order = RecordOrder::new(&order_by, route.row.entity);
+    let merge = Merge::Aggregates(AggregateMerge {
+        fold,
+        order,
+        window,
+        total,
+    });
+    Ok(Fan {
+        ask: Ask::new(route.path, params, &changes),
+        merge,
+    })
+}
+
+/// `/aggregate-event-counts`, which takes no paging: a backend refuses it in its own words.
+pub(super) fn aggregate_event_counts(route: &Route<'_>, params: &Params<'_>) -> Fan {
+    let merge = Merge::Aggregates(AggregateMerge {
+        fold: FoldPlan::aggregate_event_counts(),
+        order: RecordOrder::default(),
+        window: Window::default(),
+        total: Total::Unasked,
+    });
+    Fan {
+        ask: Ask::as_it_came(route.path, params),
+        merge,
+    }
+}
+
+/// The events of a report. Its holder is asked first, since it alone can say that there is no such
+/// report; PuppetDB since 6.22 and 7.11 answers that path with a fault of its own (500, seen on
+/// 7.12.1 and 8.4.1), and then the same rows are asked for as events.
+pub(super) fn events_of_report(
+    route: &Route<'_>,
+    params: &Params<'_>,
+    settings: &Settings,
+) -> Result<Fan, Refusal> {
+    let ask = Ask::as_it_came(route.path, params);
+    let report = route.segment(0).unwrap_or_default();
+    let clause = format!("[\"=\",\"report\",{}]", quote(&report));
+    let query = Query::read(params.get("query"))?;
+    let mut otherwise = None;
+    if let Some(query) = query.and(&clause) {
+        let narrowed = params.forward(&[("query", Some(query))]).join("&");
+        let events = Route::find("/pdb/query/v4/events")?;
+        if let Some(events) = events
+            && let Plan::Fan(fan) = super::plan(&events, &Params::read(&narrowed)?, settings)?
+        {
+            otherwise = Some(Box::new(fan));
+        }
+    }
+    Ok(Fan {
+        ask,
+        merge: Merge::Holder(otherwise),
+    })
+}
