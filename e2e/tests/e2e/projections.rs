@@ -3,6 +3,7 @@
 use anyhow::{Result, ensure};
 use pdbmux_e2e::estate::{Side, Strategy};
 use pdbmux_e2e::records::Record;
+use serde_json::json;
 
 use crate::world::{World, of, same};
 use crate::{Case, cases};
@@ -66,16 +67,17 @@ fn same_projection(world: &World, entity: &str, columns: &str, fact: Option<&str
         Some(filter) => format!(r#"["extract",{columns},{filter}]"#),
         None => format!(r#"["extract",{columns}]"#),
     };
-    let of_node = |certname: &str| {
-        let filter = format!(r#"["=","certname","{certname}"]"#);
-        let filters: Vec<_> = of_fact.iter().cloned().chain([filter]).collect();
-        format!(r#"["extract",{columns},["and",{}]]"#, filters.join(","))
-    };
     let mut wanted = Vec::new();
-    for (certname, owner) in world.estate.owners(Strategy::Freshness) {
-        let answer = world
-            .backend(owner)
-            .query(entity, &[("query", &of_node(certname))])?;
+    for side in [Side::A, Side::B] {
+        let owned: Vec<_> = world
+            .estate
+            .owners(Strategy::Freshness)
+            .filter_map(|(certname, owner)| (owner == side).then_some(certname))
+            .collect();
+        let filter = json!(["in", "certname", ["array", owned]]).to_string();
+        let filters: Vec<_> = of_fact.iter().cloned().chain([filter]).collect();
+        let query = format!(r#"["extract",{columns},["and",{}]]"#, filters.join(","));
+        let answer = world.backend(side).query(entity, &[("query", &query)])?;
         wanted.extend(answer.records()?.iter().map(|record| record.0.to_owned()));
     }
     wanted.sort();
