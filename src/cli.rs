@@ -42,6 +42,11 @@ pub enum Command {
     #[default]
     /// Serve until SIGTERM or SIGINT; what is done without a command
     Serve,
+    /// Serve two sample PuppetDBs as one, to try things out
+    ///
+    /// Both run in this process, need nothing else, and can be stopped and restarted by typing.
+    /// Serves on 127.0.0.1:8080 unless --listen says otherwise; no config file or variable counts.
+    Demo,
     /// Write or show the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -123,19 +128,39 @@ impl CliError {
     }
 }
 
+/// What there is to serve.
+#[derive(Debug)]
+pub enum Job {
+    /// The configured backends.
+    Serve {
+        /// What was configured.
+        config: Config,
+        /// What to tell about it in the log.
+        notes: Vec<String>,
+    },
+    /// The sample backends.
+    Demo {
+        /// Everything but the backends.
+        config: Config,
+    },
+}
+
 impl Cli {
-    /// Does what was typed and prints to `out`. `serve` is given the configuration to serve with
-    /// and the notes to log.
+    /// Does what was typed and prints to `out`. `serve` is given what there is to serve.
     pub fn run(
         self,
         env: &Environment,
         out: &mut dyn Write,
-        serve: impl FnOnce(Config, Vec<String>) -> anyhow::Result<()>,
+        serve: impl FnOnce(Job) -> anyhow::Result<()>,
     ) -> Result<(), CliError> {
         let printed = match self.command.unwrap_or_default() {
             Command::Serve => {
                 let (config, notes) = config::load_to_serve(&self.flags, env)?;
-                return serve(config, notes).map_err(CliError::Serve);
+                return serve(Job::Serve { config, notes }).map_err(CliError::Serve);
+            }
+            Command::Demo => {
+                let config = config::load_for_demo(&self.flags)?;
+                return serve(Job::Demo { config }).map_err(CliError::Serve);
             }
             Command::Config(ConfigCommand::Init { force }) => {
                 let present = if force {

@@ -30,7 +30,7 @@ pub use file::{FileChoice, SYSTEM_FILE};
 pub use key::{KEYS, Key};
 pub use layer::Origin;
 pub use listen::{Listen, ListenError};
-pub use load::{Flags, Loaded, initial, load, load_from, load_to_serve};
+pub use load::{Flags, Loaded, initial, load, load_for_demo, load_from, load_to_serve};
 pub use template::template;
 pub(crate) use template::wrap;
 pub use url::{BaseUrl, UrlError};

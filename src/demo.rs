@@ -6,11 +6,10 @@
 mod command;
 mod text;
 
-use std::error::Error;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::{Pin, pin};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use pdbmux_samples::{Server, migration, serve};
 use tokio::net::TcpListener;
@@ -18,13 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use self::command::Command;
 use self::text::Text;
-
-/// Where the demo listens if nothing else is said.
-pub const DEFAULT_LISTEN: SocketAddr =
-    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
-
-/// A health probe interval at which a stopped sample is noticed while one still looks.
-pub const PROBE_INTERVAL: Duration = Duration::from_millis(500);
+use crate::config::{BackendConfig, UrlError};
 
 /// Resolves when the demo is over and the proxy has to drain and return.
 pub type Shutdown = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -32,17 +25,6 @@ pub type Shutdown = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// Why the demo could not run, or ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
-    /// Another program has the port.
-    #[error("{0} is already taken, choose another address with --listen")]
-    Taken(SocketAddr),
-    /// The address cannot be listened on for another reason.
-    #[error("cannot listen on {address}: {source}")]
-    Listen {
-        /// The address asked for.
-        address: SocketAddr,
-        /// What the system says.
-        source: io::Error,
-    },
     /// A sample PuppetDB found no free loopback port.
     #[error("cannot start the sample PuppetDB {name}: {source}")]
     Sample {
@@ -51,45 +33,44 @@ pub enum DemoError {
         /// What the system says.
         source: io::Error,
     },
+    /// A sample's address is none.
+    #[error("a sample PuppetDB has no usable address: {0}")]
+    Address(#[from] UrlError),
     /// The terminal is gone.
     #[error("cannot write to the terminal: {0}")]
     Write(#[from] io::Error),
-    /// The proxy failed.
-    #[error("{0}")]
-    Proxy(Box<dyn Error + Send + Sync>),
+    /// The proxy ended in a panic.
+    #[error("the proxy broke: {0}")]
+    Proxy(#[from] tokio::task::JoinError),
 }
 
 /// Runs the demo until `q`, or until `stop` resolves (an interrupt).
 ///
-/// Listens on `listen` and hands the listener to `proxy`, together with the name and base URL of
-/// each sample in configured order; `proxy` serves until its [`Shutdown`] resolves. `lines` are the
-/// commands; when they end the demo goes on, since a demo without a terminal still serves. All text
-/// goes to `out`.
-pub async fn run<P, F, E>(
-    listen: SocketAddr,
+/// Hands `listener` to `proxy`, together with the samples as backends in configured order; `proxy` serves until its [`Shutdown`] resolves. `lines` are the commands; when they end the
+/// demo goes on, since a demo without a terminal still serves. All text goes to `out`.
+pub async fn run<P, F>(
+    listener: TcpListener,
     mut lines: mpsc::Receiver<String>,
     out: &mut impl Write,
     stop: impl Future<Output = ()>,
     proxy: P,
 ) -> Result<(), DemoError>
 where
-    P: FnOnce(Vec<(String, String)>, TcpListener, Shutdown) -> F,
-    F: Future<Output = Result<(), E>> + Send + 'static,
-    E: Into<Box<dyn Error + Send + Sync>> + Send + 'static,
+    P: FnOnce(Vec<BackendConfig>, TcpListener, Shutdown) -> F,
+    F: Future<Output = ()> + Send + 'static,
 {
-    let listener = bind(listen).await?;
     let address = listener.local_addr()?;
     let mut backends = start_samples().await?;
-    let urls = backends
+    let samples = backends
         .iter()
-        .map(|it| (it.name.to_owned(), it.server.url()))
-        .collect();
+        .map(Backend::config)
+        .collect::<Result<_, _>>()?;
     let (over, ended) = oneshot::channel::<()>();
     let shutdown = Box::pin(async move {
         // The sender sends nothing: that it is gone is the signal.
         let _ = ended.await;
     });
-    let mut proxy = tokio::spawn(proxy(urls, listener, shutdown));
+    let mut proxy = tokio::spawn(proxy(samples, listener, shutdown));
 
     let text = Text::new(address);
     say(out, &text.welcome(&backends))?;
@@ -98,7 +79,7 @@ where
     loop {
         tokio::select! {
             () = &mut stop => break,
-            ended = &mut proxy => return proxy_end(ended),
+            ended = &mut proxy => return Ok(ended?),
             line = lines.recv(), if listening => match line.as_deref().map(Command::parse) {
                 None => {
                     listening = false;
@@ -114,7 +95,7 @@ where
     }
     say(out, text::GOODBYE)?;
     drop(over);
-    proxy_end(proxy.await)
+    Ok(proxy.await?)
 }
 
 /// The lines of standard input, read on a thread of their own: a blocked read must not keep the
@@ -138,13 +119,13 @@ struct Backend {
     server: Server,
 }
 
-async fn bind(address: SocketAddr) -> Result<TcpListener, DemoError> {
-    TcpListener::bind(address)
-        .await
-        .map_err(|source| match source.kind() {
-            io::ErrorKind::AddrInUse => DemoError::Taken(address),
-            _ => DemoError::Listen { address, source },
+impl Backend {
+    fn config(&self) -> Result<BackendConfig, UrlError> {
+        Ok(BackendConfig {
+            name: self.name.to_owned(),
+            url: self.server.url().parse()?,
         })
+    }
 }
 
 async fn start_samples() -> Result<Vec<Backend>, DemoError> {
@@ -192,16 +173,6 @@ async fn obey(command: Command<'_>, backends: &mut [Backend], text: &Text) -> St
 fn say(out: &mut impl Write, text: &str) -> io::Result<()> {
     out.write_all(text.as_bytes())?;
     out.flush()
-}
-
-fn proxy_end<E: Into<Box<dyn Error + Send + Sync>>>(
-    ended: Result<Result<(), E>, tokio::task::JoinError>,
-) -> Result<(), DemoError> {
-    match ended {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => Err(DemoError::Proxy(error.into())),
-        Err(panicked) => Err(DemoError::Proxy(panicked.into())),
-    }
 }
 
 #[cfg(test)]

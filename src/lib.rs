@@ -2,6 +2,7 @@
 
 pub mod cli;
 pub mod config;
+pub mod demo;
 mod http;
 pub mod upstream;
 mod work;

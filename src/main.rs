@@ -5,12 +5,17 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Parser;
-use pdbmux::cli::{self, Cli};
+use pdbmux::cli::{self, Cli, Job};
 use pdbmux::config::{Config, Environment, LogFormat};
+use pdbmux::demo;
 use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    let serve = |job| match job {
+        Job::Serve { config, notes } => serve(config, &notes),
+        Job::Demo { config } => demo(config),
+    };
     match cli.run(&Environment::of_process(), &mut io::stdout(), serve) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
@@ -22,7 +27,7 @@ fn main() -> ExitCode {
 }
 
 #[tokio::main]
-async fn serve(config: Config, notes: Vec<String>) -> anyhow::Result<()> {
+async fn serve(config: Config, notes: &[String]) -> anyhow::Result<()> {
     init_log(&config);
     for note in notes {
         tracing::warn!("{note}");
@@ -32,6 +37,31 @@ async fn serve(config: Config, notes: Vec<String>) -> anyhow::Result<()> {
     tracing::info!("listening on {}", listener.local_addr()?);
     pdbmux::run(config, listener, shutdown).await;
     Ok(())
+}
+
+#[tokio::main]
+async fn demo(config: Config) -> anyhow::Result<()> {
+    init_log(&config);
+    let stop = cli::shutdown().context("cannot wait for signals")?;
+    let listener = cli::bind(&config.listen).await?;
+    let proxy = |samples: Vec<_>, listener, shutdown| {
+        pdbmux::run(
+            Config {
+                backends: samples,
+                ..config
+            },
+            listener,
+            shutdown,
+        )
+    };
+    Ok(demo::run(
+        listener,
+        demo::stdin_lines(),
+        &mut io::stdout(),
+        stop,
+        proxy,
+    )
+    .await?)
 }
 
 fn init_log(config: &Config) {

@@ -1,6 +1,10 @@
 //! A merged answer, made of ranges of what the backends sent.
 
+mod pretty;
+
 use crate::json::Span;
+
+pub(crate) use pretty::pretty;
 
 /// Where a run of bytes lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,8 +12,8 @@ pub mod records;
 pub mod version;
 mod whole;
 
-use crate::answer::Answer;
-use crate::json::ScanError;
+use crate::answer::{Answer, Pieces, pretty};
+use crate::json::{ScanError, check_utf8};
 use crate::plan::Ask;
 use crate::round::{BackendId, Part, Reply, Verdict, verdict};
 
@@ -45,6 +45,70 @@ pub struct Fan {
     pub ask: Ask,
     /// How the answers become one.
     pub merge: Merge,
+    /// How the answer is written.
+    pub layout: Layout,
+}
+
+/// How an answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Layout {
+    /// As the backends wrote its parts.
+    #[default]
+    AsItCame,
+    /// With line breaks, for people.
+    Pretty,
+}
+
+impl Fan {
+    /// A question whose answer is written as the backends write its parts.
+    pub(crate) fn new(ask: Ask, merge: Merge) -> Self {
+        Self {
+            ask,
+            merge,
+            layout: Layout::AsItCame,
+        }
+    }
+
+    /// The same question with its answer laid out for people, if the answer is put together here.
+    /// Backends are then asked without: blanks between records would only be in the way.
+    pub(crate) fn pretty(self) -> Self {
+        match self.merge {
+            Merge::Records(_) | Merge::Aggregates(_) | Merge::List(_) => Self {
+                ask: self.ask.without("pretty"),
+                layout: Layout::Pretty,
+                ..self
+            },
+            // Served as one backend sends it, or the parameter is refused by all of them.
+            Merge::Version | Merge::First | Merge::Metrics(_) | Merge::Holder(_) => self,
+        }
+    }
+
+    /// Merges a round, which holds its parts in configured order. `limits` are those that were sent
+    /// to each of them.
+    pub fn merge(
+        &self,
+        round: &[Part<'_>],
+        limits: &[Option<u32>],
+        context: Context<'_>,
+    ) -> Merged {
+        let mut merged = self.merge.run(round, limits, context);
+        if let (Layout::Pretty, Outcome::Answer(answer)) = (self.layout, &mut merged.outcome) {
+            let damaged =
+                |part: &&Part<'_>| merged.damaged.iter().any(|(id, _)| *id == part.backend);
+            let readable = round
+                .iter()
+                .filter(|part| !damaged(part))
+                .filter_map(|part| part.reply);
+            let bodies: Vec<_> = readable
+                .filter(Reply::is_success)
+                .map(|reply| reply.body)
+                .collect();
+            let text = pretty(&answer.pieces.assemble(&bodies));
+            answer.pieces = Pieces::default();
+            answer.pieces.push_made(&text);
+        }
+        merged
+    }
 }
 
 impl Merge {
@@ -59,9 +123,7 @@ impl Merge {
         matches!(self, Self::Holder(_)) && status == 404
     }
 
-    /// Merges a round, which holds its parts in configured order. `limits` are those that were sent
-    /// to each of them.
-    pub fn run(&self, round: &[Part<'_>], limits: &[Option<u32>], context: Context<'_>) -> Merged {
+    fn run(&self, round: &[Part<'_>], limits: &[Option<u32>], context: Context<'_>) -> Merged {
         match self {
             Self::Records(plan) => records::merge(plan, round, limits, context),
             Self::Aggregates(plan) => aggregates::merge(plan, round),
@@ -145,7 +207,7 @@ pub(crate) fn read_round<'b, T>(
     for &Part { backend, reply } in round {
         let mut status = reply.map(|reply| reply.status);
         if let Some(reply) = reply.filter(Reply::is_success) {
-            match read(reply.body) {
+            match check_utf8(reply.body).and_then(|()| read(reply.body)) {
                 Ok(read) => {
                     good.push(Reading {
                         backend,

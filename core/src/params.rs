@@ -52,17 +52,18 @@ impl<'r> Params<'r> {
             .is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
-    /// The pairs to forward: those that `changes` does not name as they came, then the changed
-    /// ones that have a value.
-    pub(crate) fn forward(&self, changes: &[(&str, Option<String>)]) -> Vec<String> {
+    /// The pairs to forward, each by its name and as it is written: those that `changes` does not
+    /// name as they came, then the changed ones that have a value.
+    pub(crate) fn forward(&self, changes: &[(&str, Option<String>)]) -> Vec<(String, String)> {
         let kept = self
             .pairs
             .iter()
             .filter(|pair| !changes.iter().any(|(name, _)| *name == pair.name));
-        let set = changes
-            .iter()
-            .filter_map(|(name, value)| Some(encode(name, value.as_deref()?)));
-        kept.map(|pair| pair.raw.to_owned()).chain(set).collect()
+        let kept = kept.map(|pair| (pair.name.clone().into_owned(), pair.raw.to_owned()));
+        let set = changes.iter().filter_map(|(name, value)| {
+            Some(((*name).to_owned(), encode(name, value.as_deref()?)))
+        });
+        kept.chain(set).collect()
     }
 }
 
@@ -138,8 +139,15 @@ mod tests {
     #[test]
     fn r005_what_is_not_changed_is_forwarded_as_it_came() {
         let params = Params::read("query=%5b%5D+&limit=1&origin=a%20b&limit=2&").unwrap();
+        let forward = |changes: &[_]| -> Vec<String> {
+            params
+                .forward(changes)
+                .into_iter()
+                .map(|(_, raw)| raw)
+                .collect()
+        };
         assert_eq!(
-            params.forward(&[]),
+            forward(&[]),
             ["query=%5b%5D+", "limit=1", "origin=a%20b", "limit=2"]
         );
         let changes = [
@@ -148,7 +156,7 @@ mod tests {
             ("query", Some("[\"é\"]".into())),
         ];
         assert_eq!(
-            params.forward(&changes),
+            forward(&changes),
             ["origin=a%20b", "limit=7", "query=%5B%22%C3%A9%22%5D"]
         );
     }

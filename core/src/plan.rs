@@ -52,14 +52,24 @@ pub enum Turns {
 
 /// Plans a request.
 pub fn plan(route: &Route<'_>, params: &Params<'_>, settings: &Settings) -> Result<Plan, Refusal> {
+    let plan = plan_as_it_came(route, params, settings)?;
+    // Aggregate event counts take no such parameter, which their backends say themselves.
+    let pretty = params.is_true("pretty") && route.row.rule != Rule::AggregateEventCounts;
+    Ok(match plan {
+        Plan::Fan(fan) if pretty => Plan::Fan(fan.pretty()),
+        other => other,
+    })
+}
+
+/// Plans a request, layout apart.
+fn plan_as_it_came(
+    route: &Route<'_>,
+    params: &Params<'_>,
+    settings: &Settings,
+) -> Result<Plan, Refusal> {
     let as_it_came = || Ask::as_it_came(route.path, params);
     let pass = || Ok(Plan::Turns(as_it_came(), Turns::Configured));
-    let fan = |merge| {
-        Ok(Plan::Fan(Fan {
-            ask: as_it_came(),
-            merge,
-        }))
-    };
+    let fan = |merge| Ok(Plan::Fan(Fan::new(as_it_came(), merge)));
     match route.row.rule {
         Rule::Write => Ok(Plan::Write),
         Rule::FirstGood => pass(),
@@ -105,10 +115,7 @@ fn entity(
     if let Query::Ast(ast) = query
         && let Some((ask, merge)) = records::aggregates(route, params, ast)?
     {
-        return Ok(Plan::Fan(Fan {
-            ask,
-            merge: Merge::Aggregates(merge),
-        }));
+        return Ok(Plan::Fan(Fan::new(ask, Merge::Aggregates(merge))));
     }
     let source = settings.source.as_deref();
     match route.row.rule {
@@ -206,10 +213,7 @@ fn source_facts(
             Total::Unasked
         },
     };
-    Ok(Plan::Fan(Fan {
-        ask,
-        merge: Merge::Records(merge),
-    }))
+    Ok(Plan::Fan(Fan::new(ask, Merge::Records(merge))))
 }
 
 fn record_merge(
@@ -246,7 +250,7 @@ fn record_merge(
         provenance,
         total,
     });
-    Plan::Fan(Fan { ask, merge })
+    Plan::Fan(Fan::new(ask, merge))
 }
 
 fn facts_keep(settings: &Settings) -> Keep {

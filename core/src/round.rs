@@ -82,9 +82,57 @@ pub fn verdict(statuses: impl IntoIterator<Item = Option<u16>>) -> Verdict {
     }
 }
 
+/// Who is asked first on a route that one backend answers for all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum First {
+    /// The owner of the node.
+    Owner,
+    /// The first in configured order, since no owner is known.
+    Anyone,
+}
+
+/// Which answer is served when backends were asked in turn and none succeeded, given each one's
+/// status in the order of asking (R231-R236).
+///
+/// An owner that answers has the last word. Where none is known it is the first *holder*, and a 404
+/// says that a backend holds nothing (R239): another's refusal goes before it.
+pub fn speaker(statuses: &[Option<u16>], first: First) -> Option<usize> {
+    let answered = |status: &Option<u16>| status.is_some();
+    let holds = |status: &Option<u16>| status.is_some_and(|status| status != 404);
+    let holder = match first {
+        First::Owner => None,
+        First::Anyone => statuses.iter().position(holds),
+    };
+    holder.or_else(|| statuses.iter().position(answered))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn r231_to_r239_the_owner_speaks_or_else_the_first_holder() {
+        use First::{Anyone, Owner};
+        let cases: &[(First, &[Option<u16>], Option<usize>)] = &[
+            (Owner, &[Some(500), Some(404)], Some(0)),
+            (Owner, &[Some(404), Some(500)], Some(0)),
+            (Owner, &[Some(500), Some(503)], Some(0)),
+            (Owner, &[None, Some(404)], Some(1)),
+            (Owner, &[None, None], None),
+            (Anyone, &[Some(404), Some(500)], Some(1)),
+            (Anyone, &[Some(404), Some(404)], Some(0)),
+            (Anyone, &[None, Some(404)], Some(1)),
+            (Anyone, &[Some(400), Some(500)], Some(0)),
+            (Anyone, &[None, None], None),
+        ];
+        for (first, statuses, expected) in cases {
+            assert_eq!(
+                speaker(statuses, *first),
+                *expected,
+                "{first:?} {statuses:?}"
+            );
+        }
+    }
 
     #[test]
     fn r017_to_r020_only_a_unanimous_refusal_is_replayed() {

@@ -310,6 +310,16 @@ fn json_keys_meet_by_value_and_null_is_a_group() {
 }
 
 #[test]
+fn of_a_repeated_member_the_last_counts() {
+    let body = r#"[{"count":1,"name":"x","count":2,"name":"a"}]"#;
+    check(
+        &plan(&["count"], &["name"], &["name"]),
+        &[r#"[{"count":5,"name":"a"}]"#, body],
+        r#"[{"count":7,"name":"a"}]"#,
+    );
+}
+
+#[test]
 fn pretty_rows_stay_pretty() {
     let row = "{\n  \"sum\" : 1,\n  \"count\" : 1,\n  \"name\" : \"a\",\n  \"os\" : 1\n}";
     let body = format!("[ {row} ]");

@@ -6,12 +6,13 @@ use serde_json::{Value, json};
 
 use crate::counts;
 use crate::estate::Estate;
+use crate::extract::Projection;
 use crate::fault::Fault;
 use crate::filter::Filter;
 use crate::order::{self, Direction, Order};
 use crate::params::{Accepts, Params, Timeout};
 use crate::render::{self, Cell, Style};
-use crate::route::{Parent, Route};
+use crate::route::{Parent, Route, Status};
 use crate::schema::Entity;
 use crate::select::{self, Inactive, Selected, Selection};
 use crate::status;
@@ -75,12 +76,15 @@ impl Estate {
                 return Some(Answer { location, ..answer });
             }
             Route::Unknown => return Some(Answer::new(404, Some(HTML), "Not Found")),
-            Route::Services
-            | Route::Service(_)
-            | Route::Simple
-            | Route::MetricList
-            | Route::Metric { .. } => return None,
-            _ => {}
+            Route::Status(_) => return None,
+            Route::Root
+            | Route::Rows { .. }
+            | Route::Record(_)
+            | Route::ReportPart { .. }
+            | Route::EventCounts
+            | Route::Version
+            | Route::ServerTime
+            | Route::Unserved => {}
         }
         if !request.accept.is_none_or(admits_json) {
             let message = "accept header must include application/json";
@@ -110,11 +114,7 @@ impl Estate {
 
     fn serve(&self, request: &Request<'_>, route: &Route, now: Timestamp) -> Result<Answer, Fault> {
         let params = match route {
-            Route::Services
-            | Route::Service(_)
-            | Route::Simple
-            | Route::MetricList
-            | Route::Metric { .. } => Params::default(),
+            Route::Status(_) => Params::default(),
             _ => params(request)?,
         };
         let timeout = Timeout::of(self);
@@ -144,7 +144,7 @@ impl Estate {
                 // Checked for shape; one record has nothing to page or filter.
                 params.query()?;
                 params.window()?;
-                let projection = crate::extract::Projection::all(parent.entity);
+                let projection = Projection::all(parent.entity);
                 let row = projection.row(&self.record(parent)?);
                 Ok(Answer::json(render::record(&row)))
             }
@@ -169,8 +169,17 @@ impl Estate {
                 check(Accepts::Nothing)?;
                 Ok(pretty(&json!({"server_time": now.to_string()})))
             }
-            Route::Services => Ok(compact(&status::services(self))),
-            Route::Service(name) => Ok(match status::service(self, name) {
+            Route::Status(status) => Ok(self.status(status, now)),
+            Route::Unserved | Route::Unknown | Route::Outside => {
+                Err(Fault::unsupported(request.path))
+            }
+        }
+    }
+
+    fn status(&self, route: &Status, now: Timestamp) -> Answer {
+        match route {
+            Status::Services => compact(&status::services(self)),
+            Status::Service(name) => match status::service(self, name) {
                 Some(service) => compact(&service),
                 None => Answer {
                     status: 404,
@@ -179,18 +188,15 @@ impl Estate {
                         "msg": format!("No status information found for service {name}"),
                     }))
                 },
-            }),
-            Route::Simple => Ok(Answer::new(200, Some(TEXT), "running")),
-            Route::MetricList => Ok(compact(&status::metric_list(self, now))),
-            Route::Metric { mbean, attribute } => {
+            },
+            Status::Simple => Answer::new(200, Some(TEXT), "running"),
+            Status::MetricList => compact(&status::metric_list(self, now)),
+            Status::Metric { mbean, attribute } => {
                 let metric = status::metric(self, mbean, attribute.as_deref(), now);
                 let answer = compact(&metric);
                 // Jolokia 1.x writes `\/`; inside JSON a slash stands in strings only.
                 let body = answer.body.replace('/', "\\/");
-                Ok(Answer { body, ..answer })
-            }
-            Route::Unserved | Route::Unknown | Route::Outside => {
-                Err(Fault::unsupported(request.path))
+                Answer { body, ..answer }
             }
         }
     }
@@ -245,13 +251,7 @@ impl Estate {
 
     /// The record of this key, active or not.
     fn record(&self, parent: &Parent) -> Result<Value, Fault> {
-        let (kind, column) = match parent.entity {
-            Entity::Factsets => ("factset", "certname"),
-            Entity::Catalogs => ("catalog", "certname"),
-            Entity::Environments => ("environment", "name"),
-            Entity::Reports => ("report", "hash"),
-            _ => ("node", "certname"),
-        };
+        let (kind, column) = parent.entity.key();
         let records = self.rows(parent.entity);
         let found = records.iter().find(|it| it[column] == parent.key);
         found.cloned().ok_or_else(|| Fault::Absent {

@@ -25,6 +25,19 @@ pub(crate) enum Route {
     EventCounts,
     Version,
     ServerTime,
+    /// Outside the query API: no parameters, any method, any `Accept`.
+    Status(Status),
+    /// A route of PuppetDB's that the sample does not serve.
+    Unserved,
+    /// No route of PuppetDB's.
+    Unknown,
+    /// Not even below one of its prefixes.
+    Outside,
+}
+
+/// What a PuppetDB tells about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Status {
     Services,
     Service(String),
     Simple,
@@ -33,12 +46,6 @@ pub(crate) enum Route {
         mbean: String,
         attribute: Option<String>,
     },
-    /// A route of PuppetDB's that the sample does not serve.
-    Unserved,
-    /// No route of PuppetDB's.
-    Unknown,
-    /// Not even below one of its prefixes.
-    Outside,
 }
 
 /// A record by its entity and key.
@@ -75,10 +82,10 @@ impl Route {
             ["pdb", "meta", "v1", "server-time"] => Self::ServerTime,
             ["pdb", "cmd" | "admin" | "ext", ..] => Self::Unserved,
             ["pdb", ..] => Self::Unknown,
-            ["status", "v1", "services"] => Self::Services,
-            ["status", "v1", "services", service] => Self::Service(decoded(service)),
-            ["status", "v1", "simple"] => Self::Simple,
-            ["metrics", "v2", "list"] => Self::MetricList,
+            ["status", "v1", "services"] => Self::Status(Status::Services),
+            ["status", "v1", "services", name] => Self::Status(Status::Service(decoded(name))),
+            ["status", "v1", "simple"] => Self::Status(Status::Simple),
+            ["metrics", "v2", "list"] => Self::Status(Status::MetricList),
             ["metrics", "v2", "read", mbean] => metric(mbean, None),
             ["metrics", "v2", "read", mbean, attribute] => metric(mbean, Some(attribute)),
             _ => Self::Outside,
@@ -87,10 +94,10 @@ impl Route {
 }
 
 fn metric(mbean: &str, attribute: Option<&str>) -> Route {
-    Route::Metric {
+    Route::Status(Status::Metric {
         mbean: decoded(mbean),
         attribute: attribute.map(decoded),
-    }
+    })
 }
 
 fn query(segments: &[&str]) -> Route {
@@ -240,7 +247,7 @@ mod tests {
             ("/pdb/query/v4", Route::Root),
             ("/pdb/meta/v1/version", Route::Version),
             ("/pdb/meta/v1/nope", Route::Unknown),
-            ("/status/v1/services", Route::Services),
+            ("/status/v1/services", Route::Status(Status::Services)),
             ("/metrics/v2/read/a%3Ab/Value", metric("a:b", Some("Value"))),
             ("//pdb/query/v4/nodes", Route::Outside),
             ("/", Route::Outside),

@@ -152,6 +152,21 @@ impl Entity {
         }
     }
 
+    /// PuppetDB's word for one record, and the column that its path segment holds.
+    pub(crate) const fn key(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Nodes => ("node", "certname"),
+            Self::Facts | Self::FactNames => ("fact", "name"),
+            Self::Factsets => ("factset", "certname"),
+            Self::Inventory => ("inventory", "certname"),
+            Self::Environments => ("environment", "name"),
+            Self::Reports => ("report", "hash"),
+            Self::Events => ("event", "report"),
+            Self::Resources => ("resource", "resource"),
+            Self::Catalogs => ("catalog", "certname"),
+        }
+    }
+
     /// Whether its records belong to a node.
     pub(crate) fn has_certname(self) -> bool {
         self.column("certname").is_some()
@@ -176,8 +191,8 @@ impl Entity {
     }
 }
 
-// Rows wider than eight columns come in the order of PuppetDB's hash maps, which looks random but is
-// the same on every server.
+// Rows wider than eight columns come in the order of Clojure's hash maps with keyword keys, which looks
+// random but is the same on every server.
 
 const NODES: &[Column] = &[
     time("deactivated"),
@@ -259,6 +274,7 @@ const EVENTS: &[Column] = &[
     flag("corrective_change"),
     time("run_start_time"),
     text("property"),
+    text("name"),
     text("file"),
     full("old_value", Kind::Opaque),
     text("containing_class"),
@@ -274,7 +290,6 @@ const EVENTS: &[Column] = &[
     full("containment_path", Kind::Opaque),
     text("certname"),
     text("message"),
-    text("name"),
     query_only("latest_report?", Kind::Boolean),
 ];
 
@@ -296,13 +311,13 @@ const CATALOGS: &[Column] = &[
     text("catalog_uuid"),
     text("producer"),
     text("hash"),
-    document("edges"),
     text("transaction_uuid"),
-    text("version"),
-    text("code_id"),
-    document("resources"),
     time("producer_timestamp"),
     text("environment"),
+    text("code_id"),
+    text("version"),
+    document("resources"),
     text("certname"),
+    document("edges"),
     text("job_id"),
 ];

@@ -9,7 +9,7 @@ use super::error::ConfigError;
 use super::file::{self, FileChoice, SYSTEM_FILE};
 use super::key::{KEYS, Key};
 use super::layer::{Given, Origin, Partial};
-use super::{Config, duration, value};
+use super::{Config, Listen, duration, value};
 
 /// More than this is never served from the cache (R206).
 const FACTS_TTL_CAP: Duration = Duration::from_secs(30);
@@ -90,6 +90,29 @@ pub fn load_to_serve(
         return Err(ConfigError::NoBackends);
     }
     Ok((loaded.config, loaded.notes))
+}
+
+/// What the demo serves with: quiet defaults for one machine, with the flags over them. Neither file
+/// nor variables count, so that a demo beside a configured pdbmux is still the demo.
+pub fn load_for_demo(flags: &Flags) -> Result<Config, ConfigError> {
+    let mut config = Config {
+        listen: Listen {
+            host: Some("127.0.0.1".to_owned()),
+            ..Config::default().listen
+        },
+        // A stopped sample is noticed, and a restarted one too, while somebody still looks.
+        timeout: Duration::from_secs(2),
+        freshness_ttl: Duration::from_secs(1),
+        facts_ttl: Duration::ZERO,
+        health_probe_interval: Duration::from_millis(500),
+        shutdown_timeout: Duration::from_secs(1),
+        log_level: "warn".to_owned(),
+        ..Config::default()
+    };
+    for given in flags.layer()?.0 {
+        given.apply(&mut config)?;
+    }
+    Ok(config)
 }
 
 /// The defaults with the flags over them, and the file that `config init` is to write (R289).

@@ -88,7 +88,9 @@ impl App {
     }
 
     /// Asks all backends at once and merges.
-    async fn fan(&self, Fan { ask, merge }: Fan) -> Response<Body> {
+    async fn fan(&self, fan: Fan) -> Response<Body> {
+        let fan = Arc::new(fan);
+        let ask = &fan.ask;
         let target = ask.target();
         let asks: Vec<_> = self
             .upstream
@@ -97,7 +99,7 @@ impl App {
             .map(|backend| (backend.id, target.clone()))
             .collect();
         let map = async {
-            if merge.needs_freshness() {
+            if fan.merge.needs_freshness() {
                 Some(self.freshness.map().await)
             } else {
                 None
@@ -119,16 +121,15 @@ impl App {
             }
             map = Some(covering);
         }
-        let merge = Arc::new(merge);
         let mut limits = vec![ask.limit(); round.len()];
         loop {
-            let (settings, plan) = (Arc::clone(&self.settings), Arc::clone(&merge));
+            let (settings, plan) = (Arc::clone(&self.settings), Arc::clone(&fan));
             let (sent, map) = (limits.clone(), map.clone());
             let merged;
             (round, merged) = work::run(size(&round), move || {
                 let parts: Vec<_> = round.iter().map(Asked::part).collect();
                 let freshness = map.as_deref();
-                let merged = plan.run(
+                let merged = plan.merge(
                     &parts,
                     &sent,
                     Context {
@@ -141,8 +142,8 @@ impl App {
             .await;
             let again = match merged.outcome {
                 Outcome::AskAgain(again) => again,
-                Outcome::Instead(fan) => return Box::pin(self.fan(*fan)).await,
-                _ => return self.serve(&merge, round, merged),
+                Outcome::Instead(instead) => return Box::pin(self.fan(*instead)).await,
+                _ => return self.serve(&fan.merge, round, merged),
             };
             let asks: Vec<_> = again
                 .iter()

@@ -1,7 +1,8 @@
 //! Iteration over one level of an array or object, by spans.
 
-use super::cursor::{Cursor, ScanError};
-use super::text::key_is;
+use super::cursor::{Cursor, Key, Spelling};
+use super::error::ScanError;
+use super::text::unquote;
 
 /// Where a value lies in the scanned text: byte offsets, end excluded.
 pub type Span = std::ops::Range<usize>;
@@ -16,11 +17,16 @@ pub struct Elements<'b> {
     state: State,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 enum State {
+    /// Nothing was read yet.
     Before,
+    /// A value was read; a comma or the end comes next.
     Inside,
+    /// Iteration is over.
     Done,
+    /// The text was refused. Only [`Records`] remembers why; an iterator is just over.
+    Refused(ScanError),
 }
 
 impl<'b> Elements<'b> {
@@ -33,26 +39,33 @@ impl<'b> Elements<'b> {
     }
 
     /// Moves to the next element; `false` when the array and the text are over.
+    #[inline]
     fn advance(&mut self) -> Result<bool, ScanError> {
+        let mut cursor = self.cursor;
         let more = match self.state {
-            State::Done => return Ok(false),
+            State::Inside => cursor.either(b',', b']')?,
             State::Before => {
-                self.cursor.expect(b'[')?;
-                if self.cursor.peek()? == b']' {
-                    self.cursor.either(b',', b']')?
-                } else {
-                    true
-                }
+                cursor.expect(b'[')?;
+                cursor.peek()? != b']' || cursor.either(b',', b']')?
             }
-            State::Inside => self.cursor.either(b',', b']')?,
+            State::Done => return Ok(false),
+            State::Refused(error) => return Err(error),
         };
         if more {
             self.state = State::Inside;
         } else {
-            self.cursor.end()?;
+            cursor.end()?;
             self.state = State::Done;
         }
+        self.cursor = cursor;
         Ok(more)
+    }
+
+    fn element(&mut self) -> Result<Option<Span>, ScanError> {
+        if self.advance()? {
+            return self.cursor.value().map(Some);
+        }
+        Ok(None)
     }
 }
 
@@ -60,11 +73,7 @@ impl Iterator for Elements<'_> {
     type Item = Result<Span, ScanError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = match self.advance() {
-            Ok(true) => self.cursor.value().map(Some),
-            Ok(false) => Ok(None),
-            Err(error) => Err(error),
-        };
+        let next = self.element();
         if next.is_err() {
             self.state = State::Done;
         }
@@ -95,30 +104,49 @@ impl<'b, 'k> Records<'b, 'k> {
     ///
     /// `fields` has a place for each wanted key, in their order; it is set to the span of that
     /// member's value, or to `None` if the record lacks it. Of a repeated member the last counts,
-    /// as in most JSON readers. After an error the reader must not be used again.
+    /// as in most JSON readers. A text once refused stays refused, with the same error.
     ///
     /// # Panics
     /// If `fields` is shorter than the keys.
     pub fn next(&mut self, fields: &mut [Option<Span>]) -> Result<Option<Span>, ScanError> {
+        let next = self.record(fields);
+        if let Err(error) = next {
+            self.elements.state = State::Refused(error);
+        }
+        next
+    }
+
+    fn record(&mut self, fields: &mut [Option<Span>]) -> Result<Option<Span>, ScanError> {
         if !self.elements.advance()? {
             return Ok(None);
         }
         fields.fill(None);
-        let cursor = &mut self.elements.cursor;
+        let mut cursor = self.elements.cursor;
         cursor.expect(b'{')?;
         let start = cursor.at() - 1;
         let mut more = cursor.peek()? != b'}' || cursor.either(b',', b'}')?;
         while more {
-            let key = cursor.string()?;
-            cursor.expect(b':')?;
+            let key = cursor.key()?;
             let value = cursor.value()?;
-            let key = &self.text[key];
-            if let Some(place) = self.keys.iter().position(|wanted| key_is(key, wanted)) {
+            if let Some(place) = self.keys.iter().position(|name| key.is(name, self.text)) {
                 fields[place] = Some(value);
             }
             more = cursor.either(b',', b'}')?;
         }
+        self.elements.cursor = cursor;
         Ok(Some(start..cursor.at()))
+    }
+}
+
+impl Key {
+    /// Whether this key of `text` spells `name`.
+    #[inline]
+    fn is(&self, name: &str, text: &[u8]) -> bool {
+        let raw = &text[self.span.clone()];
+        match self.spelling {
+            Spelling::Plain => raw[1..raw.len() - 1] == *name.as_bytes(),
+            Spelling::Escaped => unquote(raw).is_some_and(|key| key == name),
+        }
     }
 }
 
@@ -144,6 +172,7 @@ impl<'b> Members<'b> {
         let cursor = &mut self.cursor;
         let more = match self.state {
             State::Done => return Ok(None),
+            State::Refused(error) => return Err(error),
             State::Before => {
                 cursor.expect(b'{')?;
                 cursor.peek()? != b'}' || cursor.either(b',', b'}')?
@@ -156,9 +185,8 @@ impl<'b> Members<'b> {
             return Ok(None);
         }
         self.state = State::Inside;
-        let key = cursor.string()?;
-        cursor.expect(b':')?;
-        Ok(Some((key, cursor.value()?)))
+        let key = cursor.key()?;
+        Ok(Some((key.span, cursor.value()?)))
     }
 }
 

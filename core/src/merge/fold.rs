@@ -20,7 +20,6 @@ pub use rows::Rows;
 
 use crate::json::{Members, unquote};
 use number::NumberError;
-use rows::Partial;
 use total::Effort;
 
 /// Why sound bodies could not be folded.
@@ -92,16 +91,16 @@ pub fn fold<'b>(plan: &FoldPlan, answers: Vec<Rows<'b>>) -> Result<Vec<Row<'b>>,
     let mut groups: Vec<Group<'b>> = Vec::new();
     let mut slots: HashMap<rows::Key<'b>, Slot> = HashMap::new();
     for (backend, Rows(rows)) in answers.into_iter().enumerate() {
-        for (key, part) in rows {
+        for (key, row) in rows {
             let place = if plan.lists_records() {
                 groups.len()
             } else {
                 slots.entry(key).or_default().place(backend, groups.len())
             };
             match groups.get_mut(place) {
-                Some(group) => group.others.push(part),
+                Some(group) => group.others.push(row),
                 None => groups.push(Group {
-                    first: part,
+                    first: row,
                     others: Vec::new(),
                 }),
             }
@@ -114,10 +113,10 @@ pub fn fold<'b>(plan: &FoldPlan, answers: Vec<Rows<'b>>) -> Result<Vec<Row<'b>>,
         .collect()
 }
 
-/// Rows of different backends that become one, in configured order.
+/// Texts of rows of different backends that become one, in configured order.
 struct Group<'b> {
-    first: Partial<'b>,
-    others: Vec<Partial<'b>>,
+    first: &'b [u8],
+    others: Vec<&'b [u8]>,
 }
 
 /// The groups of one key: the nth holds each backend's nth row of that key.

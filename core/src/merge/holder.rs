@@ -67,7 +67,7 @@ mod tests {
         match merge(&round, None).outcome {
             Outcome::Answer(answer) => {
                 let good = round.iter().filter_map(|part| part.reply);
-                let bodies: Vec<_> = good.filter(|r| r.is_success()).map(|r| r.body).collect();
+                let bodies: Vec<_> = good.filter(Reply::is_success).map(|r| r.body).collect();
                 Ok(answer.pieces.assemble(&bodies))
             }
             other => Err(other),

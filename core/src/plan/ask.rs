@@ -6,7 +6,8 @@ use crate::params::{Params, encode};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask {
     path: String,
-    pairs: Vec<String>,
+    /// Name and raw text of each parameter.
+    pairs: Vec<(String, String)>,
     limit: Option<u32>,
 }
 
@@ -28,10 +29,8 @@ impl Ask {
 
     /// A fixed question of pdbmux's own.
     pub fn own(path: &str, parameters: &[(&str, &str)]) -> Self {
-        let pairs = parameters
-            .iter()
-            .map(|(name, value)| encode(name, value))
-            .collect();
+        let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), encode(name, value));
+        let pairs = parameters.iter().map(pair).collect();
         Self {
             path: path.to_owned(),
             pairs,
@@ -46,6 +45,12 @@ impl Ask {
         self
     }
 
+    /// The same without a parameter.
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.pairs.retain(|(known, _)| known != name);
+        self
+    }
+
     /// The limit that is sent beside the other parameters.
     pub fn limit(&self) -> Option<u32> {
         self.limit
@@ -57,7 +62,7 @@ impl Ask {
         let query: Vec<_> = self
             .pairs
             .iter()
-            .map(String::as_str)
+            .map(|(_, raw)| raw.as_str())
             .chain(limit.as_deref())
             .collect();
         if query.is_empty() {

@@ -50,9 +50,9 @@ pub(super) fn fact_names(
             ("order_by", Some(order_by.to_json())),
         ]
     };
-    Ok(Fan {
-        ask: Ask::new(route.path, params, changes).with_limit(limit),
-        merge: Merge::List(ListMerge {
+    Ok(Fan::new(
+        Ask::new(route.path, params, changes).with_limit(limit),
+        Merge::List(ListMerge {
             direction,
             window,
             source: settings.source.clone(),
@@ -62,7 +62,7 @@ pub(super) fn fact_names(
                 Total::Unasked
             },
         }),
-    })
+    ))
 }
 
 /// `/event-counts`: every subject is needed before the counts are whole, so no limit is pushed down
@@ -83,10 +83,7 @@ pub(super) fn event_counts(route: &Route<'_>, params: &Params<'_>) -> Result<Fan
         window,
         total,
     });
-    Ok(Fan {
-        ask: Ask::new(route.path, params, &changes),
-        merge,
-    })
+    Ok(Fan::new(Ask::new(route.path, params, &changes), merge))
 }
 
 /// `/aggregate-event-counts`, which takes no paging: a backend refuses it in its own words.
@@ -97,10 +94,7 @@ pub(super) fn aggregate_event_counts(route: &Route<'_>, params: &Params<'_>) -> 
         window: Window::default(),
         total: Total::Unasked,
     });
-    Fan {
-        ask: Ask::as_it_came(route.path, params),
-        merge,
-    }
+    Fan::new(Ask::as_it_came(route.path, params), merge)
 }
 
 /// The events of a report. Its holder is asked first, since it alone can say that there is no such
@@ -117,7 +111,12 @@ pub(super) fn events_of_report(
     let query = Query::read(params.get("query"))?;
     let mut otherwise = None;
     if let Some(query) = query.and(&clause) {
-        let narrowed = params.forward(&[("query", Some(query))]).join("&");
+        let narrowed: Vec<_> = params
+            .forward(&[("query", Some(query))])
+            .into_iter()
+            .map(|(_, raw)| raw)
+            .collect();
+        let narrowed = narrowed.join("&");
         let events = Route::find("/pdb/query/v4/events")?;
         if let Some(events) = events
             && let Plan::Fan(fan) = super::plan(&events, &Params::read(&narrowed)?, settings)?
@@ -125,8 +124,5 @@ pub(super) fn events_of_report(
             otherwise = Some(Box::new(fan));
         }
     }
-    Ok(Fan {
-        ask,
-        merge: Merge::Holder(otherwise),
-    })
+    Ok(Fan::new(ask, Merge::Holder(otherwise)))
 }

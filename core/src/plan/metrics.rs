@@ -22,8 +22,5 @@ pub(super) fn plan(route: &Route<'_>, params: &Params<'_>) -> Plan {
         Rule::ListMetrics => Metrics::List,
         _ => Metrics::Read(ReadRequest::from_path(route.rest)),
     };
-    Plan::Fan(Fan {
-        ask,
-        merge: Merge::Metrics(metrics),
-    })
+    Plan::Fan(Fan::new(ask, Merge::Metrics(metrics)))
 }

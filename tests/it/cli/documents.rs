@@ -43,6 +43,7 @@ fn the_manual_and_the_completions_name_every_flag_and_command() {
         .chain(["config", "force", "format", "help", "version"]);
     let commands = [
         "serve",
+        "demo",
         "config",
         "init",
         "show",

@@ -1,7 +1,6 @@
 //! JSON values as jsonb compares them: by value, whatever the spelling.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use super::number::Number;
 use crate::json::{Elements, Kind, Members, kind, unquote};
@@ -21,7 +20,8 @@ pub(crate) enum Canonical<'b> {
     Number(Number),
     Bool(bool),
     Array(Vec<Canonical<'b>>),
-    Object(BTreeMap<Cow<'b, str>, Canonical<'b>>),
+    /// Sorted by name.
+    Object(Vec<(Cow<'b, str>, Canonical<'b>)>),
     /// Too deep, or no PostgreSQL could have stored it.
     Bytes(&'b [u8]),
 }
@@ -60,8 +60,21 @@ impl<'b> Canonical<'b> {
                 Some((unquote(&raw[key])?, Self::within(&raw[value], depth)))
             })
             .collect::<Option<_>>()
-            .map(Self::Object)
+            .map(|members| Self::Object(by_name(members)))
     }
+}
+
+/// Sorts members by name. Of a repeated one the last counts, as in jsonb.
+pub(super) fn by_name<V>(mut members: Vec<(Cow<'_, str>, V)>) -> Vec<(Cow<'_, str>, V)> {
+    members.sort_by(|(a, _), (b, _)| a.cmp(b));
+    members.dedup_by(|later, kept| {
+        let repeated = later.0 == kept.0;
+        if repeated {
+            std::mem::swap(later, kept);
+        }
+        repeated
+    });
+    members
 }
 
 #[cfg(test)]

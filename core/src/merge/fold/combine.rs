@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use super::canonical::Canonical;
 use super::number::{self, NumberError};
 use super::plan::{Rule, Shown};
+use super::rows::{Cell, cells};
 use super::total::{Effort, Total};
 use super::{FoldError, FoldPlan, Group, Row};
 use crate::json::{Kind, Members, Span, kind, quote, unquote};
@@ -25,7 +26,7 @@ pub(super) fn combine<'b>(
     group: Group<'b>,
     effort: &mut Effort,
 ) -> Result<Row<'b>, FoldError> {
-    let text = group.first.text;
+    let text = group.first;
     if group.others.is_empty() && !plan.rewrites() {
         return Ok(Row {
             text: Cow::Borrowed(text),
@@ -33,11 +34,11 @@ pub(super) fn combine<'b>(
         });
     }
     let mut columns: BTreeMap<Cow<'b, str>, Column<'b>> = BTreeMap::new();
-    for part in std::iter::once(group.first).chain(group.others) {
-        for (name, (rule, value)) in part.cells {
+    for part in std::iter::once(text).chain(group.others) {
+        for (name, cell) in cells(plan, part) {
             let column = columns.entry(name.clone()).or_insert(Column::Nothing);
             column
-                .take(rule, value, effort)
+                .take(cell, effort)
                 .map_err(|error| FoldError::new(error, &name))?;
         }
     }
@@ -67,12 +68,8 @@ enum Column<'b> {
 }
 
 impl<'b> Column<'b> {
-    fn take(
-        &mut self,
-        rule: Rule,
-        value: &'b [u8],
-        effort: &mut Effort,
-    ) -> Result<(), NumberError> {
+    fn take(&mut self, cell: Cell<'b>, effort: &mut Effort) -> Result<(), NumberError> {
+        let Cell { rule, value } = cell;
         if kind(value) == Kind::Null {
             return Ok(());
         }
@@ -140,7 +137,7 @@ fn average<'b>(
 /// as it was, so a row that came pretty-printed leaves so. Values of columns that the row lacks
 /// are appended (T40).
 fn render<'b>(plan: &FoldPlan, text: &'b [u8], mut values: Values<'b>) -> Row<'b> {
-    // Every row has been scanned once, so no error is left to meet here.
+    // The row has been scanned once, so no error is left to meet here.
     let members: Vec<(Span, Span)> = Members::new(text).flatten().collect();
     let spacing = Spacing::of(text, &members);
     let mut out = Object::new(text.len(), &spacing);

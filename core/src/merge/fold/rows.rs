@@ -1,28 +1,18 @@
 //! One backend's aggregate rows, read as far as folding needs.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use super::FoldPlan;
-use super::canonical::Canonical;
+use super::canonical::{Canonical, by_name};
 use super::plan::Rule;
 use crate::json::{Elements, Kind, Members, ScanError, ScanProblem, kind, unquote};
 
-/// The rows of one backend's body, in its order.
+/// The rows of one backend's body, in its order: the key of each and its text as it came.
 #[derive(Debug)]
-pub struct Rows<'b>(pub(super) Vec<(Key<'b>, Partial<'b>)>);
+pub struct Rows<'b>(pub(super) Vec<(Key<'b>, &'b [u8])>);
 
-/// What rows of one group have in common: their key columns by name, nulls included (T39).
-pub(super) type Key<'b> = BTreeMap<Cow<'b, str>, Canonical<'b>>;
-
-/// One backend's part of a group.
-#[derive(Debug)]
-pub(super) struct Partial<'b> {
-    /// The whole row as it came.
-    pub(super) text: &'b [u8],
-    /// Its aggregate columns by name: how they combine, and their values as they came.
-    pub(super) cells: BTreeMap<Cow<'b, str>, (Rule, &'b [u8])>,
-}
+/// What rows of one group have in common: their key columns sorted by name, nulls included (T39).
+pub(super) type Key<'b> = Vec<(Cow<'b, str>, Canonical<'b>)>;
 
 impl<'b> Rows<'b> {
     /// Reads `body`, which one backend answered to what `plan` forwards.
@@ -45,26 +35,45 @@ impl<'b> Rows<'b> {
     }
 }
 
-fn read_row<'b>(plan: &FoldPlan, text: &'b [u8]) -> Result<(Key<'b>, Partial<'b>), ScanError> {
+fn read_row<'b>(plan: &FoldPlan, text: &'b [u8]) -> Result<(Key<'b>, &'b [u8]), ScanError> {
     let mut key = Key::new();
-    let mut cells = BTreeMap::new();
     for member in Members::new(text) {
         let (name, value) = member?;
         let raw = &text[value.clone()];
         let name = unquote(&text[name.clone()]).ok_or_else(|| unexpected(text, name.start))?;
         match plan.rule(&name) {
-            None => {
-                key.insert(name, Canonical::new(raw));
-            }
+            None => key.push((name, Canonical::new(raw))),
             Some(rule) => {
                 if let Some(at) = misfit(raw, rule) {
                     return Err(unexpected(text, value.start + at));
                 }
-                cells.insert(name, (rule, raw));
             }
         }
     }
-    Ok((key, Partial { text, cells }))
+    Ok((by_name(key), text))
+}
+
+/// One aggregate column of one row.
+#[derive(Clone, Copy)]
+pub(super) struct Cell<'b> {
+    pub(super) rule: Rule,
+    /// As it came.
+    pub(super) value: &'b [u8],
+}
+
+/// The aggregate columns of a row that was read, by name.
+pub(super) fn cells<'b>(plan: &FoldPlan, text: &'b [u8]) -> Vec<(Cow<'b, str>, Cell<'b>)> {
+    // The row has been scanned once, so no error is left to meet here.
+    let cells = Members::new(text)
+        .flatten()
+        .filter_map(|(name, value)| {
+            let name = unquote(&text[name])?;
+            let rule = plan.rule(&name)?;
+            let value = &text[value];
+            Some((name, Cell { rule, value }))
+        })
+        .collect();
+    by_name(cells)
 }
 
 /// Where `raw` turns out not to be a value that `rule` works on. The scanner leaves the inside of

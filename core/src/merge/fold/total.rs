@@ -78,8 +78,8 @@ impl Total {
         let (a, b) = (self.into_decimal(), other.into_decimal());
         let scale = a.fractional_digit_count().max(b.fractional_digit_count());
         effort.spend(before(&a).max(before(&b)).max(0) + scale)?;
-        // With a zero in it, a sum of two has the scale of the other.
-        Ok(Self::Decimal((a + b).with_scale(scale)))
+        // By value: of references to a zero and another, bigdecimal gives another scale.
+        Ok(Self::Decimal(a + b))
     }
 
     /// Whether a `numeric` can hold it.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::json::{Kind, Records, ScanError, Span, key_is, kind};
+use crate::json::{Records, ScanError, Span, spells};
 use crate::merge::fold::Canonical;
 use crate::merge::owners::{Certnames, Stamp, stamp};
 use crate::provenance::Mark;
@@ -158,7 +158,7 @@ impl<'p> Layout<'p> {
             let text = |at: usize| fields[at].clone().map(|span: Span| &body[span]);
             if self
                 .dropped_name
-                .is_some_and(|(at, name)| is_string(text(at), name))
+                .is_some_and(|(at, name)| text(at).is_some_and(|raw| spells(raw, name)))
             {
                 scanned.dropped += 1;
                 joinable = false;
@@ -212,8 +212,4 @@ impl<'p> Layout<'p> {
         };
         all.scan(made, &mut Subjects::default())
     }
-}
-
-fn is_string(raw: Option<&[u8]>, text: &str) -> bool {
-    raw.is_some_and(|raw| kind(raw) == Kind::String && key_is(raw, text))
 }
