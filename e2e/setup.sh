@@ -125,7 +125,10 @@ install_puppetboard() {
   say "installing Puppetboard into $rig/venv"
   rm -rf "$rig/venv"
   /usr/bin/python3 -m venv "$rig/venv"
-  "$rig/venv/bin/pip" install -q --log "$rig/install.log" -r "$here/requirements.txt"
+  "$rig/venv/bin/pip" install -r "$here/requirements.txt" >>"$rig/install.log" 2>&1 || {
+    say "pip could not install Puppetboard (see $rig/install.log)"
+    exit 1
+  }
   cp "$here/requirements.txt" "$rig/venv/requirements.txt"
 }
 
