@@ -88,18 +88,15 @@ impl Pieces {
 pub(crate) struct ArrayPieces<'b> {
     bodies: &'b [&'b [u8]],
     pieces: Pieces,
-    /// The last element, if it lies whole in one source.
-    last: Option<Piece>,
+    /// The last element, if it lies whole in one body.
+    last: Option<(u16, Span)>,
     first: bool,
 }
 
 impl<'b> ArrayPieces<'b> {
-    /// Begins an array over `bodies`; `made` is what elements of [`Source::Made`] lie in.
-    pub(crate) fn new(bodies: &'b [&'b [u8]], made: Vec<u8>) -> Self {
-        let mut pieces = Pieces {
-            list: Vec::new(),
-            made,
-        };
+    /// Begins an array over `bodies`.
+    pub(crate) fn new(bodies: &'b [&'b [u8]]) -> Self {
+        let mut pieces = Pieces::default();
         pieces.push_made(b"[");
         Self {
             bodies,
@@ -109,32 +106,27 @@ impl<'b> ArrayPieces<'b> {
         }
     }
 
-    /// Appends an element, or several neighbours as one range.
-    pub(crate) fn element(&mut self, source: Source, span: Span) {
-        let piece = Piece { source, span };
-        match &self.last {
-            Some(last) if self.only_separators_between(last, &piece) => {
-                self.pieces.push(source, last.span.end..piece.span.end);
+    /// Appends an element of the body at `at`, or several neighbours as one range.
+    pub(crate) fn element(&mut self, at: u16, span: Span) {
+        let begin = match &self.last {
+            Some((body, last)) if *body == at && self.only_separators(at, last.end, span.start) => {
+                last.end
             }
             _ => {
                 self.separate();
-                self.pieces.push(source, piece.span.clone());
+                span.start
             }
-        }
-        self.last = Some(piece);
+        };
+        self.pieces.push(Source::Reply(at), begin..span.end);
+        self.last = Some((at, span));
     }
 
-    fn only_separators_between(&self, last: &Piece, next: &Piece) -> bool {
-        if last.source != next.source || last.span.end > next.span.start {
-            return false;
-        }
-        let gap = Piece {
-            source: next.source,
-            span: last.span.end..next.span.start,
-        };
-        let gap = self.pieces.bytes(&gap, self.bodies);
-        gap.iter()
-            .all(|byte| matches!(byte, b',' | b' ' | b'\n' | b'\r' | b'\t'))
+    fn only_separators(&self, at: u16, from: usize, to: usize) -> bool {
+        let gap = self.bodies[usize::from(at)].get(from..to);
+        gap.is_some_and(|gap| {
+            gap.iter()
+                .all(|byte| matches!(byte, b',' | b' ' | b'\n' | b'\r' | b'\t'))
+        })
     }
 
     /// Appends an element that the caller puts together from parts.
@@ -177,17 +169,16 @@ mod tests {
     #[test]
     fn neighbours_of_one_body_stay_one_range() {
         let bodies: [&[u8]; 2] = [b"[1, 2,3]", b"[4]"];
-        let mut array = ArrayPieces::new(&bodies, b"56".to_vec());
-        array.element(Source::Reply(0), 1..2);
-        array.element(Source::Reply(0), 4..5);
-        array.element(Source::Reply(1), 1..2);
-        array.element(Source::Reply(0), 6..7);
-        array.element(Source::Made, 0..1);
+        let mut array = ArrayPieces::new(&bodies);
+        array.element(0, 1..2);
+        array.element(0, 4..5);
+        array.element(1, 1..2);
+        array.element(0, 6..7);
         array.compose().push_made(b"{}");
-        array.element(Source::Reply(0), 1..2);
+        array.element(0, 1..2);
         let pieces = array.finish();
-        assert_eq!(pieces.assemble(&bodies), b"[1, 2,4,3,5,{},1]");
-        assert_eq!(pieces.len(), 17);
+        assert_eq!(pieces.assemble(&bodies), b"[1, 2,4,3,{},1]");
+        assert_eq!(pieces.len(), 15);
         assert_eq!(
             pieces.list[1],
             Piece {
@@ -200,18 +191,15 @@ mod tests {
     #[test]
     fn elements_between_others_are_never_joined() {
         let bodies: [&[u8]; 1] = [b"[1,2,3]"];
-        let mut array = ArrayPieces::new(&bodies, Vec::new());
-        array.element(Source::Reply(0), 1..2);
-        array.element(Source::Reply(0), 5..6);
-        array.element(Source::Reply(0), 3..4);
+        let mut array = ArrayPieces::new(&bodies);
+        array.element(0, 1..2);
+        array.element(0, 5..6);
+        array.element(0, 3..4);
         assert_eq!(array.finish().assemble(&bodies), b"[1,3,2]");
     }
 
     #[test]
     fn no_element_is_an_empty_array() {
-        assert_eq!(
-            ArrayPieces::new(&[], Vec::new()).finish().assemble(&[]),
-            b"[]"
-        );
+        assert_eq!(ArrayPieces::new(&[]).finish().assemble(&[]), b"[]");
     }
 }

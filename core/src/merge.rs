@@ -114,7 +114,7 @@ impl Fan {
 impl Merge {
     /// Whether it wants the freshness map.
     pub fn needs_freshness(&self) -> bool {
-        matches!(self, Self::Records(records) if records.keep == records::Keep::Freshest)
+        matches!(self, Self::Records(records) if records.needs_freshness())
     }
 
     /// Whether a backend that answered with `status` is not missed in the answer: to have nothing

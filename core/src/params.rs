@@ -53,14 +53,23 @@ impl<'r> Params<'r> {
     }
 
     /// The pairs to forward, each by its name and as it is written: those that `changes` does not
-    /// name as they came, then the changed ones that have a value.
+    /// name as they came, then the changed ones that have a value. A repeated parameter is not
+    /// changed (ruling 13).
     pub(crate) fn forward(&self, changes: &[(&str, Option<String>)]) -> Vec<(String, String)> {
+        let repeated = |name: &str| {
+            self.pairs
+                .iter()
+                .filter(|p| p.name == name)
+                .nth(1)
+                .is_some()
+        };
+        let changes = || changes.iter().filter(|(name, _)| !repeated(name));
         let kept = self
             .pairs
             .iter()
-            .filter(|pair| !changes.iter().any(|(name, _)| *name == pair.name));
+            .filter(|pair| !changes().any(|(name, _)| *name == pair.name));
         let kept = kept.map(|pair| (pair.name.clone().into_owned(), pair.raw.to_owned()));
-        let set = changes.iter().filter_map(|(name, value)| {
+        let set = changes().filter_map(|(name, value)| {
             Some(((*name).to_owned(), encode(name, value.as_deref()?)))
         });
         kept.chain(set).collect()
@@ -115,6 +124,14 @@ pub(crate) fn escapes_are_whole(text: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn forwarded(params: &Params<'_>, changes: &[(&str, Option<String>)]) -> Vec<String> {
+        params
+            .forward(changes)
+            .into_iter()
+            .map(|(_, raw)| raw)
+            .collect()
+    }
+
     #[test]
     fn values_are_form_decoded() {
         let params = Params::read("query=%5B%22%3D%22+%5d&limit=%2B3&flag&x=%ff").unwrap();
@@ -138,17 +155,10 @@ mod tests {
 
     #[test]
     fn r005_what_is_not_changed_is_forwarded_as_it_came() {
-        let params = Params::read("query=%5b%5D+&limit=1&origin=a%20b&limit=2&").unwrap();
-        let forward = |changes: &[_]| -> Vec<String> {
-            params
-                .forward(changes)
-                .into_iter()
-                .map(|(_, raw)| raw)
-                .collect()
-        };
+        let params = Params::read("query=%5b%5D+&limit=1&origin=a%20b&x&").unwrap();
         assert_eq!(
-            forward(&[]),
-            ["query=%5b%5D+", "limit=1", "origin=a%20b", "limit=2"]
+            forwarded(&params, &[]),
+            ["query=%5b%5D+", "limit=1", "origin=a%20b", "x"]
         );
         let changes = [
             ("limit", Some("7".to_owned())),
@@ -156,15 +166,17 @@ mod tests {
             ("query", Some("[\"é\"]".into())),
         ];
         assert_eq!(
-            forward(&changes),
-            ["origin=a%20b", "limit=7", "query=%5B%22%C3%A9%22%5D"]
+            forwarded(&params, &changes),
+            ["origin=a%20b", "x", "limit=7", "query=%5B%22%C3%A9%22%5D"]
         );
     }
 
     #[test]
-    fn a_repeated_parameter_decides_nothing() {
-        let params = Params::read("limit=1&limit=2").unwrap();
+    fn ruling_13_a_repeated_parameter_decides_nothing_and_stays_as_it_came() {
+        let params = Params::read("limit=1&offset=3&lim%69t=2").unwrap();
         assert_eq!(params.get("limit"), None);
+        let changes = [("limit", Some("7".to_owned())), ("offset", None)];
+        assert_eq!(forwarded(&params, &changes), ["limit=1", "lim%69t=2"]);
     }
 
     #[test]

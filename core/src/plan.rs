@@ -6,9 +6,11 @@ mod ask;
 mod history;
 mod metrics;
 mod records;
+#[cfg(test)]
+mod tests;
 
 use crate::Refusal;
-use crate::merge::records::{Keep, RecordMerge, Total};
+use crate::merge::records::{Keep, RecordMerge, TextOrder, Total};
 use crate::merge::{Fan, Merge};
 use crate::paging::RecordOrder;
 use crate::params::Params;
@@ -181,7 +183,7 @@ fn source_facts(
     query: &Query,
     settings: &Settings,
 ) -> Result<Plan, Refusal> {
-    let Paging { window, order_by } = Paging::of(params)?;
+    let Paging { window, order_by } = Paging::of(params)?.by_identity(route.row.identity);
     if query.projects() || query.is_text() || query.constrains_name() {
         return Ok(Plan::Ready("[]"));
     }
@@ -201,6 +203,7 @@ fn source_facts(
     let merge = RecordMerge {
         keep: facts_keep(settings),
         order: RecordOrder::new(&order_by, route.row.entity),
+        text_order: TextOrder::Bytes,
         window,
         strip: Vec::new(),
         provenance: Provenance {
@@ -234,17 +237,23 @@ fn record_merge(
     } else {
         Total::Unasked
     };
+    let mark = match settings.source {
+        Some(_) => mark,
+        None => Mark::Nothing,
+    };
+    // Facts that pdbmux adds have their places in its own order only.
+    let text_order = match mark {
+        Mark::Nothing | Mark::Key if settings.backends.len() == 1 => TextOrder::Backend,
+        _ => TextOrder::Bytes,
+    };
     let provenance = Provenance {
         name: settings.source.clone(),
-        mark: if settings.source.is_some() {
-            mark
-        } else {
-            Mark::Nothing
-        },
+        mark,
     };
     let merge = Merge::Records(RecordMerge {
         keep,
         order,
+        text_order,
         window,
         strip,
         provenance,
@@ -255,7 +264,8 @@ fn record_merge(
 
 fn facts_keep(settings: &Settings) -> Keep {
     match settings.strategy {
-        Strategy::Freshness => Keep::Freshest,
-        Strategy::Static => Keep::First,
+        // With one backend there is no choice to make.
+        Strategy::Freshness if settings.backends.len() > 1 => Keep::Freshest,
+        Strategy::Freshness | Strategy::Static => Keep::First,
     }
 }

@@ -113,7 +113,8 @@ mod tests {
     #[test]
     fn r231_to_r239_the_owner_speaks_or_else_the_first_holder() {
         use First::{Anyone, Owner};
-        let cases: &[(First, &[Option<u16>], Option<usize>)] = &[
+        type Case<'c> = (First, &'c [Option<u16>], Option<usize>);
+        let cases: &[Case<'_>] = &[
             (Owner, &[Some(500), Some(404)], Some(0)),
             (Owner, &[Some(404), Some(500)], Some(0)),
             (Owner, &[Some(500), Some(503)], Some(0)),

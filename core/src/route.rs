@@ -106,8 +106,8 @@ const EVENT: &[&str] = &[
 pub const ROUTES: &[Row] = &[
     records("/pdb/query/v4/nodes", Rule::Nodes, "nodes", CERTNAME),
     records("/pdb/query/v4/facts", Rule::Facts, "facts", FACT),
-    records("/pdb/query/v4/facts/{}", Rule::NamedFacts, "facts", FACT),
-    records("/pdb/query/v4/facts/{}/{}", Rule::NamedFacts, "facts", FACT),
+    records("/pdb/query/v4/facts/{}", Rule::NamedFacts, "facts", CERTNAME),
+    records("/pdb/query/v4/facts/{}/{}", Rule::NamedFacts, "facts", CERTNAME),
     records("/pdb/query/v4/fact-names", Rule::FactNames, "fact-names", &["name"]),
     records("/pdb/query/v4/resources", Rule::Resources, "resources", &[]),
     records("/pdb/query/v4/reports", Rule::Reports, "reports", REPORT),
@@ -129,7 +129,7 @@ pub const ROUTES: &[Row] = &[
     row("/metrics/v2/list/**", Rule::ListMetrics),
     row("/metrics/v2/**", Rule::FirstGood),
     row("/metrics/v1/mbeans", Rule::MBeans),
-    row("/metrics/v1/mbeans/{}", Rule::MBean),
+    row("/metrics/v1/mbeans/**", Rule::MBean),
 ];
 
 /// A request's path, found in the table.

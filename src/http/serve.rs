@@ -3,17 +3,19 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use futures_util::{FutureExt, stream};
+use futures_util::{FutureExt, StreamExt, future, stream};
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, Method, Request, Response};
 use hyper::body::Incoming;
 use pdbmux_core::Refusal;
+use pdbmux_core::merge::damage::Damage;
 use pdbmux_core::merge::{Context, Fan, Merge, Merged, Outcome};
 use pdbmux_core::params::Params;
 use pdbmux_core::plan::{Ask, Plan, Turns, plan};
-use pdbmux_core::round::{BackendId, Verdict, verdict};
+use pdbmux_core::round::{BackendId, First, Verdict, speaker, verdict};
 use pdbmux_core::route::Route;
 use pdbmux_core::settings::{Settings, Strategy};
+use tokio::time::Instant;
 
 use super::body::Body;
 use super::replay::Addresses;
@@ -91,6 +93,7 @@ impl App {
     async fn fan(&self, fan: Fan) -> Response<Body> {
         let fan = Arc::new(fan);
         let ask = &fan.ask;
+        let since = Instant::now();
         let target = ask.target();
         let asks: Vec<_> = self
             .upstream
@@ -108,16 +111,13 @@ impl App {
         let (mut round, mut map) = tokio::join!(self.upstream.fan_out(&asks), map);
         if let Some(known) = map {
             let contributors = successes(&round);
-            let covering = self.freshness.covering(known, &contributors).await;
+            let covering = self.freshness.covering(known, &contributors, since).await;
             for backend in contributors
                 .into_iter()
                 .filter(|backend| !covering.covers(*backend))
             {
                 let backend = self.name(backend);
-                tracing::warn!(
-                    backend,
-                    "its nodes could not be read: shared nodes go to others"
-                );
+                tracing::warn!(backend, "how new its nodes are could not be learnt");
             }
             map = Some(covering);
         }
@@ -198,21 +198,26 @@ impl App {
     async fn turns(&self, ask: &Ask, turns: &Turns) -> Response<Body> {
         let target = ask.target();
         let mut round: Vec<Asked> = Vec::new();
-        for backend in self.order(turns).await {
+        let (order, first) = self.order(turns).await;
+        for backend in order {
             let result = match self.upstream.open(backend, &target).await {
-                Ok(response) if response.status().is_success() => {
-                    let (_, without) = split(round);
-                    self.warn(&without);
-                    return self.pass(response);
-                }
+                Ok(response) if response.status().is_success() => match self.pass(response).await {
+                    Ok(passed) => {
+                        let (_, without) = split(round);
+                        self.warn(&without);
+                        return passed;
+                    }
+                    Err(failure) => Err(failure),
+                },
                 Ok(response) => self.upstream.receive(response).await,
                 Err(failure) => Err(failure),
             };
             round.push(Asked { backend, result });
         }
+        let statuses: Vec<_> = round.iter().map(status).collect();
         let replay = match turns {
-            Turns::OwnerFirst { .. } => round.iter().position(|asked| asked.result.is_ok()),
-            Turns::Configured => match verdict(round.iter().map(status)) {
+            Turns::OwnerFirst { .. } => speaker(&statuses, first),
+            Turns::Configured => match verdict(statuses) {
                 Verdict::Replay(at) => Some(at),
                 Verdict::Merge | Verdict::Nothing => None,
             },
@@ -223,33 +228,51 @@ impl App {
         }
     }
 
-    /// In which order backends take turns.
-    async fn order(&self, turns: &Turns) -> Vec<BackendId> {
+    /// In which order backends take turns, and whether the first is known to be the owner.
+    async fn order(&self, turns: &Turns) -> (Vec<BackendId>, First) {
         let configured = self.upstream.backends().iter().map(|backend| backend.id);
-        let Turns::OwnerFirst { certname, by } = turns else {
-            return configured.collect();
+        let mut order = match turns {
+            Turns::OwnerFirst {
+                certname,
+                by: Strategy::Freshness,
+            } => self.freshness.map().await.holders(certname),
+            Turns::OwnerFirst {
+                by: Strategy::Static,
+                ..
+            }
+            | Turns::Configured => Vec::new(),
         };
-        let mut order = match by {
-            Strategy::Freshness => self.freshness.map().await.holders(certname),
-            Strategy::Static => Vec::new(),
+        let first = if order.is_empty() {
+            First::Anyone
+        } else {
+            First::Owner
         };
         for backend in configured {
             if !order.contains(&backend) {
                 order.push(backend);
             }
         }
-        order
+        (order, first)
     }
 
-    fn pass(&self, response: Response<Incoming>) -> Response<Body> {
-        let (head, body) = response.into_parts();
+    /// Passes a success on, once its first bytes are there: until then a backend that breaks off,
+    /// or sends no JSON, has failed like any other and the next can take its turn (ruling 12).
+    async fn pass(&self, response: Response<Incoming>) -> Result<Response<Body>, Failure> {
+        let (head, mut body) = response.into_parts();
         let length = length(&head.headers);
+        let first = self.upstream.next_bytes(&mut body).await.transpose()?;
+        let first = first.unwrap_or_default();
+        if !begins_as_json(&first) {
+            let (line, column) = (1, 1);
+            return Err(Failure::Damaged(Damage::Malformed { line, column }));
+        }
         let state = (Arc::clone(&self.upstream), body);
         let bytes = stream::unfold(state, async |(upstream, mut body)| {
             let next = upstream.next_bytes(&mut body).await?;
             Some((next, (upstream, body)))
         });
-        respond::passed(&head.headers, Body::passing(bytes, length))
+        let bytes = stream::once(future::ready(Ok(first))).chain(bytes);
+        Ok(respond::passed(&head.headers, Body::passing(bytes, length)))
     }
 
     /// The answer when nothing came back that could be served.
@@ -298,6 +321,18 @@ fn size(round: &[Asked]) -> usize {
                 .map_or(0, |received| received.body.len())
         })
         .sum()
+}
+
+/// Whether `bytes` can be how a JSON text begins. The pages of proxies and servers in front of a
+/// PuppetDB cannot, and neither can nothing.
+fn begins_as_json(bytes: &[u8]) -> bool {
+    match bytes.trim_ascii_start() {
+        [] => !bytes.is_empty(),
+        [first, ..] => matches!(
+            first,
+            b'[' | b'{' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n'
+        ),
+    }
 }
 
 fn length(headers: &HeaderMap) -> Option<u64> {

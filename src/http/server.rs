@@ -12,6 +12,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
 
 use super::App;
 use super::body::Body;
@@ -51,6 +52,7 @@ pub(crate) async fn serve(
     shutdown: impl Future<Output = ()>,
 ) {
     let graceful = GracefulShutdown::new();
+    let cut = CancellationToken::new();
     let mut shutdown = std::pin::pin!(shutdown);
     loop {
         let accepted = tokio::select! {
@@ -58,7 +60,7 @@ pub(crate) async fn serve(
             () = &mut shutdown => break,
         };
         match accepted {
-            Ok((stream, _)) => accept(&app, stream, patience, &graceful),
+            Ok((stream, _)) => accept(&app, stream, patience, &graceful, cut.clone()),
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -73,10 +75,17 @@ pub(crate) async fn serve(
         .is_err()
     {
         tracing::warn!(after = ?patience.drain, "answers still under way are cut off");
+        cut.cancel();
     }
 }
 
-fn accept(app: &Arc<App>, stream: TcpStream, patience: Patience, graceful: &GracefulShutdown) {
+fn accept(
+    app: &Arc<App>,
+    stream: TcpStream,
+    patience: Patience,
+    graceful: &GracefulShutdown,
+    cut: CancellationToken,
+) {
     // Answers are written whole; waiting for more would only delay them.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY could not be set");
@@ -98,6 +107,7 @@ fn accept(app: &Arc<App>, stream: TcpStream, patience: Patience, graceful: &Grac
                 tracing::debug!(%error, "a connection ended badly");
             },
             () = pace.run_out() => {}
+            () = cut.cancelled() => {}
         }
     });
 }

@@ -1,9 +1,12 @@
 //! Asking: the one fan-out, and the one open question.
 
+use std::error::Error as _;
+use std::io;
+
 use bytes::{Bytes, BytesMut};
 use futures_util::future::join_all;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
-use http::{Request, Response};
+use http::{Request, Response, Uri};
 use http_body::Body as _;
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
@@ -95,21 +98,32 @@ impl Upstream {
             .url
             .join(target)
             .map_err(Failure::Unsendable)?;
-        let request = Request::get(uri)
-            .header(ACCEPT, "application/json")
-            .header(USER_AGENT, AGENT)
-            .body(Empty::new())
-            .map_err(Failure::Unsendable)?;
         let wait = self.limits.timeout;
-        let answered = timeout(wait, self.client.request(request)).await;
-        let mut response = answered
-            .map_err(|_| Failure::Timeout(wait))?
-            .map_err(Failure::Unreachable)?;
+        let answered = timeout(wait, self.send(uri)).await;
+        let mut response = answered.map_err(|_| Failure::Timeout(wait))??;
         let status = effective_status(response.status().as_u16());
         *response.status_mut() = status
             .try_into()
             .map_err(|error| Failure::Unsendable(http::Error::from(error)))?;
         Ok(response)
+    }
+
+    /// Sends a request; once more if the connection ended before an answer began. A backend may
+    /// close a kept connection in the moment in which it is used again, and that is no failure of
+    /// the backend.
+    async fn send(&self, uri: Uri) -> Result<Response<Incoming>, Failure> {
+        let request = || {
+            let request = Request::get(&uri).header(ACCEPT, "application/json");
+            request
+                .header(USER_AGENT, AGENT)
+                .body(Empty::new())
+                .map_err(Failure::Unsendable)
+        };
+        let answered = match self.client.request(request()?).await {
+            Err(error) if ended_unanswered(&error) => self.client.request(request()?).await,
+            answered => answered,
+        };
+        answered.map_err(Failure::Unreachable)
     }
 
     /// Waits for the next bytes of a body; `None` at its end.
@@ -138,6 +152,9 @@ impl Upstream {
         let Some(first) = self.next_bytes(&mut body).await.transpose()? else {
             return Ok(Bytes::new());
         };
+        if first.len() > max {
+            return Err(Failure::TooLong(max));
+        }
         if promised == Some(first.len() as u64) {
             return Ok(first);
         }
@@ -156,6 +173,21 @@ impl Upstream {
         }
         Ok(whole.freeze())
     }
+}
+
+/// Whether a connection was there and ended before the first byte of an answer.
+fn ended_unanswered(error: &hyper_util::client::legacy::Error) -> bool {
+    let causes = std::iter::successors(error.source(), |cause| (*cause).source());
+    let ended = causes.into_iter().any(|cause| {
+        let http = cause.downcast_ref::<hyper::Error>();
+        let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        http.is_some_and(|error| error.is_incomplete_message() || error.is_canceled())
+            || matches!(
+                io,
+                Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
+            )
+    });
+    ended && !error.is_connect()
 }
 
 fn total(headers: &HeaderMap) -> Option<u64> {

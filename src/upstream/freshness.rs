@@ -52,7 +52,8 @@ impl Freshness {
         build.await
     }
 
-    /// A map that covers every backend of `contributors`, as far as they answer.
+    /// A map that covers every backend of `contributors`, as far as they answer; `since` is when the
+    /// request began that needs it.
     ///
     /// A backend that was away when the map was built owns nothing in it. Once it answers again it
     /// must not lose its nodes to older copies for the rest of the map's time.
@@ -60,6 +61,7 @@ impl Freshness {
         self: &Arc<Self>,
         map: Arc<FreshnessMap>,
         contributors: &[BackendId],
+        since: Instant,
     ) -> Arc<FreshnessMap> {
         if contributors.iter().all(|backend| map.covers(*backend)) {
             return map;
@@ -69,6 +71,9 @@ impl Freshness {
             match &state.map {
                 // Somebody else has built a newer one meanwhile.
                 Some((_, newer)) if !Arc::ptr_eq(newer, &map) => return Arc::clone(newer),
+                // It was built for this request: whoever is missing has just been asked, and to
+                // ask again would cost the client a second timeout.
+                Some((started, _)) if *started >= since => return map,
                 _ => self.join(&mut state),
             }
         };

@@ -1,3 +1,28 @@
-//! Integration tests.
+//! Integration tests: the whole daemon in one process, against scripted backends on loopback.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests are tests"
+)]
+
+mod aggregates;
 mod cli;
+mod client;
+mod connections;
+mod facts;
+mod freshness;
+mod harness;
+mod matrix;
+mod meta;
+mod nodes;
+mod owner;
+mod paging;
+mod pass_through;
+mod paths;
+mod refusals;
+mod shape;
+mod source_fact;
+mod stub;
+mod transfer;

@@ -41,7 +41,7 @@ pub(super) fn merge(plan: &ListMerge, round: &[Part<'_>], limits: &[Option<u32>]
             if !again.is_empty() {
                 return Outcome::AskAgain(again);
             }
-            let mut array = ArrayPieces::new(&[], Vec::new());
+            let mut array = ArrayPieces::new(&[]);
             for name in plan.window.cut(&names) {
                 array.compose().push_made(name.as_bytes());
             }

@@ -8,13 +8,15 @@ use hashbrown::HashTable;
 use jiff::Timestamp;
 
 use crate::json::{Kind, Records, ScanError, kind, quote, unquote};
+use crate::paging::{ColumnKind, compare_values};
 use crate::round::BackendId;
 
 /// A dense number for each certname seen, so that per-node state lives in plain vectors.
 #[derive(Debug, Default)]
 pub(crate) struct Certnames<'b> {
     names: Vec<Cow<'b, [u8]>>,
-    numbers: HashTable<u32>,
+    /// Numbers with the hashes of their names: to grow must not visit every name again.
+    numbers: HashTable<(u64, u32)>,
     hasher: foldhash::fast::RandomState,
 }
 
@@ -23,22 +25,15 @@ impl<'b> Certnames<'b> {
     pub(crate) fn number(&mut self, raw: &'b [u8]) -> u32 {
         let name = canonical(raw);
         let hash = self.hasher.hash_one(&name);
-        let Self {
-            names,
-            numbers,
-            hasher,
-        } = self;
-        let entry = numbers.entry(
-            hash,
-            |&number| names[number as usize] == name,
-            |&number| hasher.hash_one(&names[number as usize]),
-        );
-        match entry {
-            hashbrown::hash_table::Entry::Occupied(found) => *found.get(),
+        let Self { names, numbers, .. } = self;
+        let is_known =
+            |&(known, number): &(u64, u32)| known == hash && names[number as usize] == name;
+        match numbers.entry(hash, is_known, |(hash, _)| *hash) {
+            hashbrown::hash_table::Entry::Occupied(found) => found.get().1,
             hashbrown::hash_table::Entry::Vacant(free) => {
                 // One answer cannot hold 2^32 certnames: it is bounded by its size in bytes.
                 let number = u32::try_from(names.len()).unwrap_or(u32::MAX);
-                free.insert(number);
+                free.insert((hash, number));
                 names.push(name);
                 number
             }
@@ -81,6 +76,7 @@ pub struct FreshnessMap {
     certnames: HashTable<Node>,
     hasher: foldhash::fast::RandomState,
     contributors: BTreeSet<BackendId>,
+    by_bytes: BTreeSet<BackendId>,
 }
 
 /// A certname in its canonical spelling, and its holders.
@@ -100,6 +96,9 @@ impl FreshnessMap {
             match read_nodes(body) {
                 Ok(nodes) => {
                     map.contributors.insert(backend);
+                    if nodes.is_sorted_by(|(a, _), (b, _)| in_order(a, b)) {
+                        map.by_bytes.insert(backend);
+                    }
                     for (certname, stamp) in nodes {
                         let number = names.number(certname) as usize;
                         stamps.resize(names.len(), Vec::new());
@@ -122,6 +121,12 @@ impl FreshnessMap {
     /// Whether the `/nodes` answer of `backend` is part of it.
     pub fn covers(&self, backend: BackendId) -> bool {
         self.contributors.contains(&backend)
+    }
+
+    /// Whether `backend`, asked to order all its nodes by certname, ordered them by bytes as pdbmux
+    /// does (ruling 8). Then it does so with any of them.
+    pub fn lists_by_bytes(&self, backend: BackendId) -> bool {
+        self.by_bytes.contains(&backend)
     }
 
     /// How many certnames it holds.
@@ -156,6 +161,10 @@ impl FreshnessMap {
             .find(hash, |(known, _)| **known == *name)
             .map_or(&[], |(_, stamps)| stamps)
     }
+}
+
+fn in_order(a: &[u8], b: &[u8]) -> bool {
+    compare_values(ColumnKind::Plain, a, b).is_le()
 }
 
 fn read_nodes(body: &[u8]) -> Result<Vec<(&[u8], Stamp)>, ScanError> {
@@ -237,6 +246,39 @@ mod tests {
         assert_eq!(damaged.len(), 1);
         assert!(!map.covers(A) && map.covers(B));
         assert_eq!(map.holders("n"), [B]);
+    }
+
+    #[test]
+    fn t12_a_backend_lists_by_bytes_only_if_its_whole_list_does() {
+        for (certnames, expected) in [
+            (&[][..], true),
+            (&["a"], true),
+            (&["A", "Z", "a", "é"], true),
+            (&["a-1", "a1"], true),
+            // As a language orders them.
+            (&["a1", "a-1"], false),
+            (&["a", "B", "c"], false),
+            (&["é", "z"], false),
+            // Compared by their characters, not by how they are escaped.
+            (&["a\\/b", "a0b"], true),
+            (&["a0b", "a\\/b"], false),
+        ] {
+            let nodes: Vec<_> = certnames.iter().map(|name| node(name, "")).collect();
+            let body = format!("[{}]", nodes.join(","));
+            let (map, _) = FreshnessMap::build(&[(A, b"[]"), (B, body.as_bytes())]);
+            assert_eq!(map.lists_by_bytes(B), expected, "{certnames:?}");
+        }
+        let (map, _) = FreshnessMap::build(&[(B, b"[{]")]);
+        assert!(!map.lists_by_bytes(A) && !map.lists_by_bytes(B));
+    }
+
+    #[test]
+    fn certnames_have_dense_numbers() {
+        let mut names = Certnames::default();
+        let raw: [&[u8]; 5] = [b"\"a\"", b"\"b\"", br#""\u0061""#, b"7", b"\"b\""];
+        assert_eq!(raw.map(|raw| names.number(raw)), [0, 1, 0, 2, 1]);
+        assert_eq!(names.len(), 3);
+        assert_eq!(names.name(1), b"\"b\"");
     }
 
     #[test]

@@ -13,8 +13,8 @@ use crate::json::Members;
 use crate::merge::owners::{Certnames, Stamp};
 use crate::merge::{Context, Merged, Outcome, Reading, add_totals, read_round};
 use crate::paging::{RecordOrder, Window};
-use crate::provenance::{Mark, NodeKey, Provenance, fact_record};
-use crate::round::{BackendId, Part, Verdict};
+use crate::provenance::{Mark, NodeKey, Provenance, SourceFact};
+use crate::round::{Part, Verdict};
 
 use scan::{Entry, Layout, Scanned, Subjects};
 
@@ -25,6 +25,8 @@ pub struct RecordMerge {
     pub keep: Keep,
     /// The order of the merged set; empty for the order in which the backends sent it.
     pub order: RecordOrder,
+    /// Whose idea of that order holds.
+    pub text_order: TextOrder,
     /// The part of the merged set that is served.
     pub window: Window,
     /// Columns that were asked for beside the client's own, taken out again.
@@ -33,6 +35,26 @@ pub struct RecordMerge {
     pub provenance: Provenance,
     /// What `X-Records` says.
     pub total: Total,
+}
+
+impl RecordMerge {
+    /// Whether the freshness map is of use: for the owners, or to know whether a backend's cut can
+    /// be relied on.
+    pub fn needs_freshness(&self) -> bool {
+        match self.keep {
+            Keep::Freshest => true,
+            Keep::First => false,
+            Keep::NewestReport | Keep::Each(_) => {
+                self.text_order == TextOrder::Bytes
+                    && self.window.upstream_limit().is_some()
+                    && self
+                        .order
+                        .members()
+                        .first()
+                        .is_some_and(|lead| lead == "certname")
+            }
+        }
+    }
 }
 
 /// Which of the copies of a record are kept.
@@ -60,6 +82,15 @@ impl Keep {
     }
 }
 
+/// By what text is compared where records are ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextOrder {
+    /// By whatever the only backend's database compares it by: what it sends is in order.
+    Backend,
+    /// By bytes (ruling 8). A backend's own cut counts only where that is known to be the same.
+    Bytes,
+}
+
 /// What `X-Records` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Total {
@@ -85,16 +116,14 @@ pub fn merge(
         Verdict::Replay(at) => Outcome::Replay(at),
         Verdict::Nothing => Outcome::Nothing,
         Verdict::Merge => {
-            let set = MergedSet::new(plan, &layout, &readings.good, &subjects, context);
-            let limit_of = |reading: &Reading<'_, _>| {
-                let at = round
-                    .iter()
-                    .position(|part| part.backend == reading.backend);
-                at.and_then(|at| limits[at])
+            let set = MergedSet::new(plan, &readings.good, &subjects, context);
+            let limit_of = |backend| {
+                let mut asked = round.iter().zip(limits);
+                asked.find_map(|(part, limit)| limit.filter(|_| part.backend == backend))
             };
-            let again = window::undecided(plan, &set, limit_of);
+            let again = window::undecided(&set, limit_of, context.freshness);
             if again.is_empty() {
-                Outcome::Answer(set.render())
+                Outcome::Answer(set.render(context))
             } else {
                 Outcome::AskAgain(again)
             }
@@ -110,69 +139,89 @@ pub fn merge(
 struct MergedSet<'p, 'b> {
     plan: &'p RecordMerge,
     readings: &'p [Reading<'b, Scanned>],
-    /// The synthetic facts, which are read like one more reply.
-    made: Vec<u8>,
-    made_entries: Scanned,
+    names: &'p Certnames<'b>,
+    /// The synthetic fact of each reading, where the plan wants it.
+    facts: Vec<SourceFact>,
     kept: Vec<Kept>,
-    backends: &'p [String],
 }
 
-/// One kept entry: of the reading at `reading`, or a synthetic one.
+/// What is kept of an entry of the reading at `reading`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kept {
-    Read { reading: u16, entry: usize },
-    Made { entry: usize },
+    /// Its records.
+    Records { reading: u16, entry: usize },
+    /// The synthetic fact of its node.
+    Fact { reading: u16, entry: usize },
 }
 
 impl<'p, 'b> MergedSet<'p, 'b> {
     fn new(
         plan: &'p RecordMerge,
-        layout: &Layout<'_>,
         readings: &'p [Reading<'b, Scanned>],
-        subjects: &Subjects<'b>,
+        subjects: &'p Subjects<'b>,
         context: Context<'p>,
     ) -> Self {
         let names = &subjects.names;
         let winners = winners(plan, readings, names, context);
-        let mut facts = SourceFacts::new(plan, names, context.backends);
+        let facts = match (plan.provenance.mark, plan.provenance.name.as_deref()) {
+            (Mark::Fact | Mark::FactsOnly(_), Some(name)) => readings
+                .iter()
+                .map(|reading| SourceFact::new(name, &context.backends[reading.backend.index()]))
+                .collect(),
+            (Mark::Fact | Mark::FactsOnly(_), None) | (Mark::Nothing | Mark::Key, _) => Vec::new(),
+        };
+        let keeps_records = !matches!(plan.provenance.mark, Mark::FactsOnly(_));
+        let mut marked = vec![false; if facts.is_empty() { 0 } else { names.len() }];
         let mut kept = Vec::new();
-        for (reading, at) in readings.iter().zip(0u16..) {
-            for (index, entry) in reading.read.entries.iter().enumerate() {
-                let read = Kept::Read {
-                    reading: at,
-                    entry: index,
-                };
-                let Some(subject) = entry.subject.filter(|_| !winners.is_empty()) else {
-                    kept.push(read);
-                    continue;
-                };
-                if winners[subject as usize] != at {
+        for (from, reading) in readings.iter().zip(0u16..) {
+            let is_asked_for = match plan.provenance.mark {
+                Mark::FactsOnly(Some(only)) => only == from.backend,
+                _ => true,
+            };
+            for (found, entry) in from.read.entries.iter().zip(0..) {
+                let winner = found
+                    .subject
+                    .and_then(|subject| winners.get(subject as usize));
+                if winner.is_some_and(|winner| *winner != reading) {
                     continue;
                 }
-                if !matches!(plan.provenance.mark, Mark::FactsOnly(_)) {
-                    kept.push(read);
+                if keeps_records {
+                    kept.push(Kept::Records { reading, entry });
                 }
-                let environment = reading.read.mark(entry).map(|span| &reading.body[span]);
-                kept.extend(facts.add(subject, reading.backend, environment));
+                if let Some(subject) = found.subject
+                    && let Some(marked) = marked.get_mut(subject as usize)
+                    && !std::mem::replace(marked, true)
+                    && is_asked_for
+                {
+                    kept.push(Kept::Fact { reading, entry });
+                }
             }
         }
-        let made = facts.finish();
-        // The text was written here: were it unreadable, no synthetic record would be served.
-        let made_entries = layout.scan_made(&made).unwrap_or_default();
-        let backends = context.backends;
         let mut set = Self {
             plan,
             readings,
-            made,
-            made_entries,
+            names,
+            facts,
             kept,
-            backends,
         };
         set.sort();
         if let Keep::Each(_) = plan.keep {
             set.keep_each(subjects.len());
         }
         set
+    }
+
+    fn sort(&mut self) {
+        if self.plan.order.members().is_empty() || self.plan.text_order == TextOrder::Backend {
+            return;
+        }
+        let mut kept = std::mem::take(&mut self.kept);
+        kept.sort_by(|a, b| {
+            self.plan
+                .order
+                .compare(|at| self.key(*a, at), |at| self.key(*b, at))
+        });
+        self.kept = kept;
     }
 
     /// Drops copies of a record that came from another backend before. A row that one backend lists
@@ -182,10 +231,8 @@ impl<'p, 'b> MergedSet<'p, 'b> {
         let mut seen: HashMap<(u32, u16), u32> = HashMap::new();
         let mut kept = std::mem::take(&mut self.kept);
         kept.retain(|kept| {
-            let Kept::Read { reading, .. } = *kept else {
-                return true;
-            };
-            let Some(subject) = self.entry(*kept).1.subject else {
+            let (Kept::Records { reading, entry } | Kept::Fact { reading, entry }) = *kept;
+            let Some(subject) = self.entry(reading, entry).1.subject else {
                 return true;
             };
             let seen = seen.entry((subject, reading)).or_default();
@@ -198,68 +245,59 @@ impl<'p, 'b> MergedSet<'p, 'b> {
         self.kept = kept;
     }
 
-    fn sort(&mut self) {
-        if self.plan.order.members().is_empty() {
-            return;
-        }
-        let mut kept = std::mem::take(&mut self.kept);
-        kept.sort_by(|a, b| {
-            self.plan
-                .order
-                .compare(|at| self.key(*a, at), |at| self.key(*b, at))
-        });
-        self.kept = kept;
+    fn entry(&self, reading: u16, entry: usize) -> (&Reading<'b, Scanned>, &Entry) {
+        let reading = &self.readings[usize::from(reading)];
+        (reading, &reading.read.entries[entry])
     }
 
-    fn entry(&self, kept: Kept) -> (&Scanned, &Entry, &[u8], Source) {
-        match kept {
-            Kept::Read { reading, entry } => {
-                let read = &self.readings[usize::from(reading)];
-                (
-                    &read.read,
-                    &read.read.entries[entry],
-                    read.body,
-                    Source::Reply(reading),
-                )
-            }
-            Kept::Made { entry } => (
-                &self.made_entries,
-                &self.made_entries.entries[entry],
-                &self.made,
-                Source::Made,
-            ),
-        }
+    /// What the synthetic fact of an entry's node takes from its records: certname, environment.
+    fn fact_parts(&self, reading: u16, entry: usize) -> (&[u8], &[u8]) {
+        let (reading, found) = self.entry(reading, entry);
+        let certname = found.subject.map(|number| self.names.name(number));
+        let environment = reading.read.mark(entry).map(|span| &reading.body[span]);
+        (certname.unwrap_or(b"null"), environment.unwrap_or(b"null"))
     }
 
-    /// The raw value of the `at`th order field of a kept record.
+    /// The raw value of the `at`th order member of what is kept.
     fn key(&self, kept: Kept, at: usize) -> Option<&[u8]> {
-        let (scanned, entry, body, _) = self.entry(kept);
-        scanned.order_key(entry, at).map(|span| &body[span])
+        match kept {
+            Kept::Records { reading, entry } => {
+                let reading = &self.readings[usize::from(reading)];
+                let span = reading.read.order_key(entry, at)?;
+                Some(&reading.body[span])
+            }
+            Kept::Fact { reading, entry } => {
+                let (certname, environment) = self.fact_parts(reading, entry);
+                let member = &self.plan.order.members()[at];
+                self.facts[usize::from(reading)].member(member, certname, environment)
+            }
+        }
     }
 
-    fn render(self) -> Answer {
+    fn render(&self, context: Context<'_>) -> Answer {
         let bodies: Vec<&[u8]> = self.readings.iter().map(|reading| reading.body).collect();
-        let keys = self.node_keys();
-        let mut array = ArrayPieces::new(&bodies, self.made.clone());
+        let keys = self.node_keys(context);
+        let mut array = ArrayPieces::new(&bodies);
         for kept in self.plan.window.cut(&self.kept) {
-            let (scanned, entry, body, source) = self.entry(*kept);
-            let key = match *kept {
-                Kept::Read { reading, .. } => keys.get(usize::from(reading)),
-                Kept::Made { .. } => None,
-            };
-            if !self.plan.strip.is_empty() {
-                let text = strip(&body[entry.span.clone()], &self.plan.strip);
-                array.compose().push_made(&text);
-            } else if let Some(key) = key {
-                key.add(
-                    array.compose(),
-                    source,
-                    &entry.span,
-                    scanned.mark(entry),
-                    body,
-                );
-            } else {
-                array.element(source, entry.span.clone());
+            match *kept {
+                Kept::Fact { reading, entry } => {
+                    let (certname, environment) = self.fact_parts(reading, entry);
+                    let fact = &self.facts[usize::from(reading)];
+                    fact.add(array.compose(), certname, environment);
+                }
+                Kept::Records { reading: at, entry } => {
+                    let (reading, found) = self.entry(at, entry);
+                    if let Some(key) = keys.get(usize::from(at)) {
+                        let present = reading.read.mark(entry);
+                        let source = Source::Reply(at);
+                        key.add(array.compose(), source, &found.span, present, reading.body);
+                    } else if self.plan.strip.is_empty() {
+                        array.element(at, found.span.clone());
+                    } else {
+                        let text = strip(&reading.body[found.span.clone()], &self.plan.strip);
+                        array.compose().push_made(&text);
+                    }
+                }
             }
         }
         let total = match self.plan.total {
@@ -281,7 +319,7 @@ impl<'p, 'b> MergedSet<'p, 'b> {
     }
 
     /// The key that each reading's node records are given, if they are given one.
-    fn node_keys(&self) -> Vec<NodeKey> {
+    fn node_keys(&self, context: Context<'_>) -> Vec<NodeKey> {
         let Provenance {
             mark: Mark::Key,
             name: Some(name),
@@ -289,68 +327,11 @@ impl<'p, 'b> MergedSet<'p, 'b> {
         else {
             return Vec::new();
         };
-        let backend = |reading: &Reading<'_, _>| &self.backends[reading.backend.index()];
+        let backend = |reading: &Reading<'_, _>| &context.backends[reading.backend.index()];
         self.readings
             .iter()
             .map(|reading| NodeKey::new(name, backend(reading)))
             .collect()
-    }
-}
-
-/// The synthetic facts of a merged set, written as one JSON array.
-struct SourceFacts<'p, 'b> {
-    name: &'p str,
-    mark: Mark,
-    names: &'p Certnames<'b>,
-    backends: &'p [String],
-    marked: Vec<bool>,
-    written: usize,
-    text: Vec<u8>,
-}
-
-impl<'p, 'b> SourceFacts<'p, 'b> {
-    fn new(plan: &'p RecordMerge, names: &'p Certnames<'b>, backends: &'p [String]) -> Self {
-        Self {
-            name: plan.provenance.name.as_deref().unwrap_or_default(),
-            mark: plan.provenance.mark,
-            names,
-            backends,
-            marked: vec![false; names.len()],
-            written: 0,
-            text: Vec::new(),
-        }
-    }
-
-    /// Writes the fact of a certname, the first time that it is seen.
-    fn add(
-        &mut self,
-        certname: u32,
-        winner: BackendId,
-        environment: Option<&[u8]>,
-    ) -> Option<Kept> {
-        let wanted = match self.mark {
-            Mark::Nothing | Mark::Key => false,
-            Mark::Fact | Mark::FactsOnly(None) => true,
-            Mark::FactsOnly(Some(only)) => only == winner,
-        };
-        if !wanted || std::mem::replace(&mut self.marked[certname as usize], true) {
-            return None;
-        }
-        self.text.push(if self.written == 0 { b'[' } else { b',' });
-        let certname = self.names.name(certname);
-        let backend = &self.backends[winner.index()];
-        fact_record(&mut self.text, certname, environment, self.name, backend);
-        self.written += 1;
-        Some(Kept::Made {
-            entry: self.written - 1,
-        })
-    }
-
-    fn finish(mut self) -> Vec<u8> {
-        if self.written > 0 {
-            self.text.push(b']');
-        }
-        self.text
     }
 }
 
@@ -366,13 +347,13 @@ fn winners(
     }
     let mut best: Vec<Option<(u16, Stamp)>> = vec![None; names.len()];
     for (reading, at) in readings.iter().zip(0u16..) {
-        for entry in &reading.read.entries {
+        for (entry, index) in reading.read.entries.iter().zip(0..) {
             let Some(certname) = entry.subject else {
                 continue;
             };
             let best = &mut best[certname as usize];
             let stamp = match plan.keep {
-                Keep::NewestReport => entry.stamp,
+                Keep::NewestReport => reading.read.stamp(index),
                 Keep::Freshest if best.is_some_and(|(winner, _)| winner == at) => continue,
                 Keep::Freshest => {
                     let name = names.name(certname);

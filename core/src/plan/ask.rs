@@ -74,9 +74,13 @@ impl Ask {
 
 /// The question whose answers make the freshness map (R044).
 ///
-/// Nodes in any state are asked for: a node that was deactivated where it is newest must not be
-/// taken from a stale copy (traps T47, T48).
+/// Nodes in any state are asked for, since routes of one node serve inactive ones too (traps T47,
+/// T48), and in order, since the answers also show by what a backend orders text (trap T12).
 pub fn freshness_ask() -> Ask {
     let query = r#"["extract",["certname","report_timestamp"],["=","node_state","any"]]"#;
-    Ask::own("/pdb/query/v4/nodes", &[("query", query)])
+    let order_by = r#"[{"field":"certname"}]"#;
+    Ask::own(
+        "/pdb/query/v4/nodes",
+        &[("query", query), ("order_by", order_by)],
+    )
 }

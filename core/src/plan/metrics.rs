@@ -18,7 +18,7 @@ pub(super) fn plan(route: &Route<'_>, params: &Params<'_>) -> Plan {
     }
     let metrics = match route.row.rule {
         Rule::MBeans => Metrics::MBeans,
-        Rule::MBean => Metrics::MBean(route.segments.first().copied().unwrap_or_default().into()),
+        Rule::MBean => Metrics::MBean(route.rest.to_owned()),
         Rule::ListMetrics => Metrics::List,
         _ => Metrics::Read(ReadRequest::from_path(route.rest)),
     };

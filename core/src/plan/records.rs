@@ -45,6 +45,15 @@ impl Paging {
         })
     }
 
+    /// With ties broken by `identity` if a part is asked for: pages must be cut from one total
+    /// order, here and upstream (traps T15, T16).
+    pub(super) fn by_identity(mut self, identity: &[&str]) -> Self {
+        if self.is_windowed() {
+            self.order_by = self.order_by.and_then_by(identity);
+        }
+        self
+    }
+
     fn is_windowed(&self) -> bool {
         self.window != Window::default()
     }
@@ -67,14 +76,10 @@ impl Selection {
         query: &Query,
         needed: &[&str],
     ) -> Result<Self, Refusal> {
-        let mut paging = Paging::of(params)?;
-        let mut changes = Vec::new();
+        let paging = Paging::of(params)?.by_identity(route.row.identity);
+        let mut changes = vec![("limit", None), ("offset", None)];
         if paging.is_windowed() {
-            // Pages must be cut from one total order, here and upstream (traps T15, T16).
-            paging.order_by = paging.order_by.and_then_by(route.row.identity);
             changes.push(("order_by", Some(paging.order_by.to_json())));
-            changes.push(("limit", None));
-            changes.push(("offset", None));
         }
         let Paging { window, order_by } = paging;
         let mut strip = Vec::new();

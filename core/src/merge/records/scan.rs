@@ -30,18 +30,19 @@ pub(super) struct Layout<'p> {
 pub(super) struct Entry {
     /// What it is about, if it says so.
     pub(super) subject: Option<u32>,
-    pub(super) stamp: Stamp,
     pub(super) span: Span,
-    /// Where its places begin.
-    places: usize,
 }
 
 /// What was read of one reply.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Scanned {
     pub(super) entries: Vec<Entry>,
+    /// The time of each entry's report, where it is read from records.
+    stamps: Vec<Stamp>,
     /// For each entry the mark's place, if the layout has one, then those of the order members.
     places: Vec<Option<Span>>,
+    /// How many places an entry has, and how many of them are the mark's.
+    each: usize,
     marks: usize,
     /// Records delivered, dropped ones included.
     pub(super) rows: usize,
@@ -77,14 +78,17 @@ impl<'b> Subjects<'b> {
 }
 
 impl Scanned {
-    pub(super) fn mark(&self, entry: &Entry) -> Option<Span> {
-        (self.marks > 0)
-            .then(|| self.places[entry.places].clone())
-            .flatten()
+    pub(super) fn stamp(&self, entry: usize) -> Stamp {
+        self.stamps.get(entry).copied().flatten()
     }
 
-    pub(super) fn order_key(&self, entry: &Entry, at: usize) -> Option<Span> {
-        self.places[entry.places + self.marks + at].clone()
+    pub(super) fn mark(&self, entry: usize) -> Option<Span> {
+        let place = (self.marks > 0).then(|| self.places[entry * self.each].clone());
+        place.flatten()
+    }
+
+    pub(super) fn order_key(&self, entry: usize, at: usize) -> Option<Span> {
+        self.places[entry * self.each + self.marks + at].clone()
     }
 }
 
@@ -106,14 +110,16 @@ impl<'p> Layout<'p> {
             .map(|name| place(name))
             .collect();
         let name = plan.provenance.name.as_deref();
+        let by_node = matches!(plan.keep, Keep::Freshest | Keep::First);
         let stamp = match plan.keep {
             Keep::NewestReport => Some(place("report_timestamp")),
             Keep::Freshest | Keep::First | Keep::Each(_) => None,
         };
-        let dropped_name = match plan.keep {
-            Keep::Freshest | Keep::First => name.map(|name| (place("name"), name)),
-            Keep::NewestReport | Keep::Each(_) => None,
-        };
+        // A name that only pdbmux asked for decides nothing that the client sees (R069).
+        let sees_name = plan.strip.iter().all(|column| column != "name");
+        let dropped_name = name
+            .filter(|_| by_node && sees_name)
+            .map(|name| (place("name"), name));
         let mark = match (plan.provenance.mark, name) {
             (Mark::Fact | Mark::FactsOnly(_), _) => Some(place("environment")),
             (Mark::Key, Some(name)) => Some(place(name)),
@@ -125,7 +131,6 @@ impl<'p> Layout<'p> {
             .iter()
             .map(|member| place(member))
             .collect();
-        let by_node = matches!(plan.keep, Keep::Freshest | Keep::First);
         let grouped = by_node && order.is_empty() && plan.strip.is_empty();
         Self {
             keys,
@@ -146,8 +151,10 @@ impl<'p> Layout<'p> {
     ) -> Result<Scanned, ScanError> {
         let mut fields = vec![None; self.keys.len()];
         let mut records = Records::new(body, &self.keys);
+        let marks = usize::from(self.mark.is_some());
         let mut scanned = Scanned {
-            marks: usize::from(self.mark.is_some()),
+            marks,
+            each: marks + self.order.len(),
             ..Scanned::default()
         };
         // The subject of the record before: neighbours are mostly of one node.
@@ -180,14 +187,8 @@ impl<'p> Layout<'p> {
                 continue;
             }
             joinable = self.grouped && subject.is_some();
-            let stamp = self.stamp.and_then(|at| stamp(text(at)));
-            let places = scanned.places.len();
-            scanned.entries.push(Entry {
-                subject,
-                stamp,
-                span,
-                places,
-            });
+            scanned.stamps.extend(self.stamp.map(|at| stamp(text(at))));
+            scanned.entries.push(Entry { subject, span });
             let wanted = self.mark.iter().chain(&self.order);
             scanned.places.extend(wanted.map(|at| fields[*at].clone()));
         }
@@ -195,21 +196,5 @@ impl<'p> Layout<'p> {
             scanned.last = self.order.iter().map(|at| fields[*at].clone()).collect();
         }
         Ok(scanned)
-    }
-
-    /// Reads the synthetic records: each is its own entry, none is dropped.
-    pub(super) fn scan_made(&self, made: &[u8]) -> Result<Scanned, ScanError> {
-        if made.is_empty() {
-            return Ok(Scanned::default());
-        }
-        let all = Layout {
-            keys: self.keys.clone(),
-            identity: self.identity.clone(),
-            order: self.order.clone(),
-            dropped_name: None,
-            grouped: false,
-            ..*self
-        };
-        all.scan(made, &mut Subjects::default())
     }
 }

@@ -5,84 +5,148 @@
 //! sides of a backend's cut, so that the winner is not known yet (rulings 5 and 8, traps T12,
 //! T17, T18).
 
+use std::cmp::Ordering;
+
+use crate::merge::owners::FreshnessMap;
 use crate::merge::{Again, Reading};
+use crate::paging::MAX_ROWS;
+use crate::round::BackendId;
 
 use super::scan::Scanned;
-use super::{Keep, Kept, MergedSet, RecordMerge};
+use super::{Keep, Kept, MergedSet, TextOrder};
 
 /// How much more is asked for each time. A window is rarely short by more than the shared nodes.
 const GROWTH: u32 = 4;
 
 /// The backends to ask again before the window can be served; none when it is decided.
 pub(super) fn undecided(
-    plan: &RecordMerge,
     set: &MergedSet<'_, '_>,
-    limit_of: impl Fn(&Reading<'_, Scanned>) -> Option<u32>,
+    limit_of: impl Fn(BackendId) -> Option<u32>,
+    freshness: Option<&FreshnessMap>,
 ) -> Vec<Again> {
-    // A backend that delivered fewer records than it was asked for has no more.
-    let cut: Vec<_> = set
-        .readings
-        .iter()
-        .zip(0u16..)
-        .filter_map(|(reading, at)| {
-            let limit = limit_of(reading)?;
-            (reading.read.rows >= limit as usize).then_some((reading, at, limit))
-        })
-        .collect();
-    let Some(needed) = plan.window.upstream_limit() else {
+    let Some(needed) = set.plan.window.upstream_limit() else {
         return Vec::new();
     };
-    // Ordered by certname, all copies of a node lie at the same place of every backend's order.
-    let by_certname = plan
-        .order
-        .members()
-        .first()
-        .is_some_and(|first| first == "certname");
-    // Of copies of one record the one that comes first is served, so they may lie anywhere.
-    let comparable = by_certname || set.readings.len() == 1 || matches!(plan.keep, Keep::Each(_));
-    if !comparable
-        || cut
-            .iter()
-            .any(|(reading, at, _)| !in_our_order(set, reading, *at))
-    {
-        return cut
-            .iter()
-            .map(|(reading, ..)| Again {
-                backend: reading.backend,
-                limit: None,
-            })
-            .collect();
+    let last_needed = set.kept.get(needed as usize - 1).copied();
+    let mut again = Vec::new();
+    for (reading, at) in set.readings.iter().zip(0u16..) {
+        let backend = reading.backend;
+        // A backend that delivered fewer records than it was asked for has no more.
+        let Some(limit) = limit_of(backend).filter(|limit| reading.read.rows >= *limit as usize)
+        else {
+            continue;
+        };
+        let decided = match set.plan.text_order {
+            TextOrder::Backend => last_needed.is_some(),
+            TextOrder::Bytes => {
+                let agreed = agreed_members(set, reading, at, freshness);
+                if agreed == 0 {
+                    again.push(Again {
+                        backend,
+                        limit: None,
+                    });
+                    continue;
+                }
+                last_needed.is_some_and(|last| is_decided(set, last, reading, agreed))
+            }
+        };
+        if decided {
+            continue;
+        }
+        let limit = limit.checked_mul(GROWTH).filter(|more| *more <= MAX_ROWS);
+        again.push(Again { backend, limit });
     }
-    let last_needed = set.kept.get(needed as usize - 1);
-    cut.iter()
-        .filter(|(reading, ..)| last_needed.is_none_or(|last| lies_behind(set, *last, reading)))
-        .map(|(reading, _, limit)| Again {
-            backend: reading.backend,
-            limit: limit.checked_mul(GROWTH),
-        })
-        .collect()
+    again
 }
 
-/// Whether a record lies behind the last one that `reading` delivered.
-fn lies_behind(set: &MergedSet<'_, '_>, kept: Kept, reading: &Reading<'_, Scanned>) -> bool {
+/// Columns that every database orders alike: times, hashes, and words in lower case.
+const AGREED: [&str; 11] = [
+    "end_time",
+    "start_time",
+    "producer_timestamp",
+    "receive_time",
+    "hash",
+    "status",
+    "timestamp",
+    "run_start_time",
+    "run_end_time",
+    "report_receive_time",
+    "report",
+];
+
+/// By how many members, the leading ones, a backend's cut is known to be ours: it leaves off none
+/// but records that come behind in the order that is merged by.
+///
+/// A certname is text, and only a database that sorts it by bytes has our order. What one cut
+/// delivered may be in order by chance, so the freshness map has to vouch for the whole list; the
+/// check here is for nodes that are newer than the map. Where copies of a node compete they must
+/// also lie at the same place of every backend's order, which is so only if certname leads it; of
+/// copies that do not, the first is served, wherever the others lie.
+fn agreed_members(
+    set: &MergedSet<'_, '_>,
+    reading: &Reading<'_, Scanned>,
+    at: u16,
+    freshness: Option<&FreshnessMap>,
+) -> usize {
+    let vouched = freshness.is_some_and(|map| map.lists_by_bytes(reading.backend));
+    let members = set.plan.order.members();
+    let is_ours = |member: &String| match set.plan.keep {
+        Keep::Each(_) => AGREED.contains(&&**member) || (vouched && member == "certname"),
+        Keep::NewestReport | Keep::Freshest | Keep::First => vouched && member == "certname",
+    };
+    let agreed = members.iter().take_while(|member| is_ours(member)).count();
+    let in_order = (1..reading.read.entries.len()).all(|next| {
+        compare(
+            set,
+            agreed,
+            |m| key_of(set, at, next - 1, m),
+            |m| key_of(set, at, next, m),
+        )
+        .is_le()
+    });
+    if in_order { agreed } else { 0 }
+}
+
+fn key_of<'s>(
+    set: &'s MergedSet<'_, '_>,
+    reading: u16,
+    entry: usize,
+    at: usize,
+) -> Option<&'s [u8]> {
+    set.key(Kept::Records { reading, entry }, at)
+}
+
+/// Whether all records up to `kept` are known, as far as `reading` could hold any.
+///
+/// Records that are equal in all agreed members to the last one delivered are not, unless those are
+/// all members there are: the database may sort the others otherwise.
+fn is_decided(
+    set: &MergedSet<'_, '_>,
+    kept: Kept,
+    reading: &Reading<'_, Scanned>,
+    agreed: usize,
+) -> bool {
     let last = |at: usize| {
         let span = reading.read.last.get(at).cloned().flatten();
         span.map(|span| &reading.body[span])
     };
-    set.plan.order.compare(|at| set.key(kept, at), last).is_gt()
+    match compare(set, agreed, |at| set.key(kept, at), last) {
+        Ordering::Less => true,
+        Ordering::Equal => set.plan.order.members().len() == agreed,
+        Ordering::Greater => false,
+    }
 }
 
-/// Whether a backend delivered in the order that is merged by. One whose database sorts text by a
-/// language's rules does not, and then its cut is not ours.
-fn in_our_order(set: &MergedSet<'_, '_>, reading: &Reading<'_, Scanned>, at: u16) -> bool {
-    let entry = |entry| Kept::Read { reading: at, entry };
-    (1..reading.read.entries.len()).all(|next| {
-        let order = &set.plan.order;
-        order
-            .compare(
-                |at| set.key(entry(next - 1), at),
-                |at| set.key(entry(next), at),
-            )
-            .is_le()
-    })
+/// Compares by the leading `agreed` members alone.
+fn compare<'v>(
+    set: &MergedSet<'_, '_>,
+    agreed: usize,
+    a: impl Fn(usize) -> Option<&'v [u8]>,
+    b: impl Fn(usize) -> Option<&'v [u8]>,
+) -> Ordering {
+    let among = |at: usize| at < agreed;
+    set.plan.order.compare(
+        |at| a(at).filter(|_| among(at)),
+        |at| b(at).filter(|_| among(at)),
+    )
 }

@@ -1,0 +1,101 @@
+//! The daemon under test.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use pdbmux::config::{BackendConfig, Config};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::client::{Client, Response, in_time};
+use crate::stub::Stub;
+
+/// Names of the stubs, in configured order.
+pub(crate) const NAMES: [&str; 3] = ["pdb-a", "pdb-b", "pdb-c"];
+
+/// A `timeout` for tests that wait for it to run out.
+pub(crate) const SHORT: Duration = Duration::from_millis(250);
+
+/// A running pdbmux.
+#[derive(Debug)]
+pub(crate) struct Pdbmux {
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    running: JoinHandle<()>,
+}
+
+impl Pdbmux {
+    /// Serves these backends under [`NAMES`], all else as it is by default.
+    pub(crate) async fn start(stubs: &[&Stub]) -> Self {
+        Self::with(stubs, |_| {}).await
+    }
+
+    /// The same with a changed configuration.
+    pub(crate) async fn with(stubs: &[&Stub], change: impl FnOnce(&mut Config)) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let backends = stubs.iter().zip(NAMES).map(|(stub, name)| BackendConfig {
+            name: name.to_owned(),
+            url: stub.url().parse().unwrap(),
+        });
+        let mut config = Config {
+            backends: backends.collect(),
+            // Stubs are no whole PuppetDBs: they answer what a test scripts.
+            health_probe_enabled: false,
+            ..Config::default()
+        };
+        change(&mut config);
+        let (stop, stopped) = oneshot::channel();
+        let shutdown = async {
+            // A dropped sender stops too.
+            let _ = stopped.await;
+        };
+        Self {
+            address,
+            stop: Some(stop),
+            running: tokio::spawn(pdbmux::run(config, listener, shutdown)),
+        }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(crate) async fn connect(&self) -> Client {
+        Client::connect(self.address).await
+    }
+
+    /// Asks on a connection of its own. Whatever is asked, no byte of the answer may tell where a
+    /// backend is (R018): all of them are on this host.
+    pub(crate) async fn get(&self, target: &str) -> Response {
+        let response = self.connect().await.get(target).await;
+        let wire = format!(
+            "{:?}{}",
+            response.headers,
+            String::from_utf8_lossy(&response.body)
+        );
+        assert!(!wire.contains("127.0.0.1"), "{target}: {wire}");
+        response
+    }
+
+    /// Asks `path` with these parameters, encoded.
+    pub(crate) async fn ask(&self, path: &str, parameters: &[(&str, &str)]) -> Response {
+        self.get(&target(path, parameters)).await
+    }
+
+    /// Gives the signal to stop.
+    pub(crate) fn stop(&mut self) {
+        self.stop.take().unwrap().send(()).unwrap();
+    }
+
+    /// Waits until pdbmux has stopped.
+    pub(crate) async fn until_stopped(self) {
+        in_time(self.running).await.unwrap();
+    }
+}
+
+/// A path with parameters in form encoding.
+pub(crate) fn target(path: &str, parameters: &[(&str, &str)]) -> String {
+    pdbmux_core::plan::Ask::own(path, parameters).target()
+}
