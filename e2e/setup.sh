@@ -46,11 +46,12 @@ without_services() {
 install_packages() {
   installed "${packages[@]}" && return
   say "installing ${packages[*]}"
-  for package in "${packages[@]}"; do refresh_lists "$package"; done
+  for package in "${packages[@]}"; do refresh_lists "$package"; done >"$rig/install.log" 2>&1
   # The package's own database set-up fails without a running server; the rig does not use it.
-  without_services apt-get install -q -y --no-install-recommends "${packages[@]}" || true
+  without_services apt-get install -q -y --no-install-recommends "${packages[@]}" \
+    >>"$rig/install.log" 2>&1 || true
   installed "${packages[@]}" || {
-    say "apt-get could not install ${packages[*]}"
+    say "apt-get could not install ${packages[*]} (see $rig/install.log)"
     exit 1
   }
 }
@@ -124,7 +125,10 @@ install_puppetboard() {
   say "installing Puppetboard into $rig/venv"
   rm -rf "$rig/venv"
   /usr/bin/python3 -m venv "$rig/venv"
-  "$rig/venv/bin/pip" install -q -r "$here/requirements.txt"
+  "$rig/venv/bin/pip" install -r "$here/requirements.txt" >>"$rig/install.log" 2>&1 || {
+    say "pip could not install Puppetboard (see $rig/install.log)"
+    exit 1
+  }
   cp "$here/requirements.txt" "$rig/venv/requirements.txt"
 }
 

@@ -102,7 +102,7 @@ fn start(
         folder: &folder,
         stop_by: StopBy::Kill,
     };
-    let process = service.start(command, Lifetime::Bound, None)?;
+    let process = service.start(command, Lifetime::Bound, &[])?;
     let client = Client::new(format!("http://127.0.0.1:{port}"));
     process.wait(kind, START, || client.get(ready, &[]).ok())?;
     Ok(Daemon { client, process })

@@ -14,6 +14,19 @@ use crate::settings::Lifetime;
 /// The packages' account, for PostgreSQL refuses to run as root.
 const USER: &str = "postgres";
 
+/// That account, with leave to pass folders that are closed to it: the rig's may lie in one.
+const AS_USER: &[&str] = &[
+    "--reuid",
+    USER,
+    "--regid",
+    USER,
+    "--init-groups",
+    "--inh-caps",
+    "+dac_override",
+    "--ambient-caps",
+    "+dac_override",
+];
+
 /// A cluster in a folder, serving one port of 127.0.0.1 without passwords.
 #[derive(Debug)]
 pub struct Cluster {
@@ -63,7 +76,7 @@ impl Cluster {
         ] {
             command.extend(["-c".into(), setting.to_owned()]);
         }
-        let running = self.service().start(&command, lifetime, Some(USER))?;
+        let running = self.service().start(&command, lifetime, AS_USER)?;
         let port = self.port.to_string();
         running.wait("PostgreSQL", Duration::from_secs(30), || {
             let asked = Command::new(self.binaries.join("pg_isready"))
@@ -100,20 +113,22 @@ impl Cluster {
         fs::create_dir(data)?;
         let (user, group) = account(USER)?;
         chown(data, Some(user), Some(group))?;
-        let made = Self::as_user(&self.program("initdb"))
+        let made = Command::new("setpriv")
+            .args(AS_USER)
             .args([
+                "--",
+                &self.program("initdb"),
                 "--auth=trust",
                 "--encoding=UTF8",
                 "--locale=C.UTF-8",
-                "--no-sync",
-                "-D",
             ])
+            .args(["--no-sync", "-D"])
             .arg(data)
+            .current_dir("/")
             .output()?;
         ensure!(
             made.status.success(),
-            "initdb failed (every folder above {} must be open to the user {USER}; PDBMUX_RIG_DIR names another): {}",
-            data.display(),
+            "initdb: {}",
             String::from_utf8_lossy(&made.stderr).trim()
         );
         Ok(())
@@ -145,22 +160,6 @@ impl Cluster {
             bail!("psql: {}", String::from_utf8_lossy(&done.stderr).trim());
         }
         Ok(())
-    }
-
-    fn as_user(program: &str) -> Command {
-        let mut command = Command::new("setpriv");
-        command
-            .args([
-                "--reuid",
-                USER,
-                "--regid",
-                USER,
-                "--init-groups",
-                "--",
-                program,
-            ])
-            .current_dir("/");
-        command
     }
 
     fn program(&self, name: &str) -> String {

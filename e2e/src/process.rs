@@ -64,24 +64,18 @@ pub struct Running {
 }
 
 impl Service<'_> {
-    /// Starts `command`'s program in a process group of its own, output to `<name>.log`.
+    /// Starts `command`'s program in a process group of its own, output to `<name>.log`;
+    /// `who` are arguments of setpriv, none for this process's own user.
     ///
     /// A bound server also ends when this process dies without a word; call from the main
     /// thread, for the kernel watches the thread that started it.
-    pub fn start(
-        &self,
-        command: &[String],
-        lifetime: Lifetime,
-        user: Option<&str>,
-    ) -> Result<Running> {
+    pub fn start(&self, command: &[String], lifetime: Lifetime, who: &[&str]) -> Result<Running> {
         fs::create_dir_all(self.folder)?;
         let log = self.log();
         let output =
             File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
         let mut setpriv = Command::new("setpriv");
-        if let Some(user) = user {
-            setpriv.args(["--reuid", user, "--regid", user, "--init-groups"]);
-        }
+        setpriv.args(who);
         if lifetime == Lifetime::Bound {
             setpriv.args([
                 "--pdeathsig",

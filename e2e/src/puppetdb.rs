@@ -104,7 +104,7 @@ impl PuppetDb {
             home.join("conf.d/jetty.ini"),
             format!("[jetty]\nhost = 127.0.0.1\nport = {}\n", self.port),
         )?;
-        self.service().start(&self.command(&seen), lifetime, None)
+        self.service().start(&self.command(&seen), lifetime, &[])
     }
 
     /// Waits until every service says it is running; gives the version.
