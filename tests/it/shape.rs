@@ -189,14 +189,14 @@ async fn r011_a_silent_backend_costs_the_timeout_and_no_more() {
     b.on(NODES, node("n1"))
         .on("/pdb/query/v4/environments", "[]");
     b.on("/pdb/query/v4/facts", "[]").fresh(&[]);
-    let mux = Pdbmux::with(&[&a, &b], |config| config.timeout = SHORT).await;
+    let mux = Pdbmux::with(&[&a, &b], |config| config.timeout = 2 * SHORT).await;
     for path in [NODES, "/pdb/query/v4/facts"] {
         let start = std::time::Instant::now();
         let response = mux.get(path).await;
         response.ok();
         assert_eq!(response.missing(), ["pdb-a; reason=timeout"]);
         assert!(
-            start.elapsed() < 2 * SHORT,
+            start.elapsed() < 4 * SHORT,
             "{path} took {:?}",
             start.elapsed()
         );
