@@ -27,8 +27,8 @@ use records::{Paging, Selection};
 /// What is done about a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Plan {
-    /// The answer is known without asking anyone.
-    Ready(&'static str),
+    /// The answer is known without asking anyone: no record, and how many if that was asked.
+    Nothing(Option<u64>),
     /// Backends are asked one after the other until one succeeds; its answer is passed on as it
     /// arrives.
     Turns(Ask, Turns),
@@ -184,8 +184,9 @@ fn source_facts(
     settings: &Settings,
 ) -> Result<Plan, Refusal> {
     let Paging { window, order_by } = Paging::of(params)?.by_identity(route.row.identity);
+    let nothing = Plan::Nothing(params.is_true("include_total").then_some(0));
     if query.projects() || query.is_text() || query.constrains_name() {
-        return Ok(Plan::Ready("[]"));
+        return Ok(nothing);
     }
     let only = match route.segment(1) {
         None => None,
@@ -195,7 +196,7 @@ fn source_facts(
             .zip(0..)
             .find(|(name, _)| **name == *value)
         {
-            None => return Ok(Plan::Ready("[]")),
+            None => return Ok(nothing),
             Some((_, at)) => Some(BackendId(at)),
         },
     };

@@ -63,11 +63,11 @@ fn serve(
     let route = Route::find(&path).unwrap().unwrap();
     let fan = match plan(&route, &Params::read(&raw).unwrap(), settings).unwrap() {
         Plan::Fan(fan) => fan,
-        Plan::Ready(text) => {
+        Plan::Nothing(total) => {
             return Served {
-                records: read(text),
-                text: text.to_owned(),
-                total: None,
+                records: Vec::new(),
+                text: "[]".to_owned(),
+                total,
                 contributed: 0,
             };
         }

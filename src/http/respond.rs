@@ -44,6 +44,17 @@ pub(crate) fn merged(
     response
 }
 
+/// No record, known without asking anyone.
+pub(crate) fn nothing(total: Option<u64>) -> Response<Body> {
+    let mut response = json(StatusCode::OK, "[]");
+    if let Some(total) = total {
+        response
+            .headers_mut()
+            .insert(X_RECORDS, HeaderValue::from(total));
+    }
+    response
+}
+
 /// The backends that an answer is made without, one header line each.
 fn name_missing(headers: &mut HeaderMap, missing: &Missing<'_>) {
     for (name, reason) in missing {

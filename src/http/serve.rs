@@ -75,7 +75,7 @@ impl App {
             Ok(None) => respond::not_found(),
             Ok(Some(Plan::Write)) => respond::write_refused(),
             Ok(Some(_)) if method != Method::GET => respond::method_not_allowed("GET"),
-            Ok(Some(Plan::Ready(body))) => respond::json(http::StatusCode::OK, body),
+            Ok(Some(Plan::Nothing(total))) => respond::nothing(total),
             Ok(Some(Plan::Turns(ask, turns))) => self.turns(&ask, &turns).await,
             Ok(Some(Plan::Fan(fan))) => self.fan(fan).await,
         }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use http::{Request, Response};
 use hyper::body::Incoming;
+use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::server::conn::auto;
+use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
@@ -97,10 +97,11 @@ fn accept(
         let pace = Arc::clone(&pace);
         service_fn(move |request| answer(Arc::clone(&app), Arc::clone(&pace), request))
     };
-    let mut builder = auto::Builder::new(TokioExecutor::new());
     // The pace watches both times; hyper's one timer would end idle connections with the head's.
-    builder.http1().header_read_timeout(None);
-    let connection = graceful.watch(builder.serve_connection(io, service).into_owned());
+    let connection = http1::Builder::new()
+        .header_read_timeout(None)
+        .serve_connection(io, service);
+    let connection = graceful.watch(connection);
     tokio::spawn(async move {
         tokio::select! {
             ended = connection => if let Err(error) = ended {

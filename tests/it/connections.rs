@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use http_body_util::BodyExt;
-use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpStream;
 
 use crate::client::{Client, End, in_time, request};
@@ -391,41 +389,4 @@ async fn healthz_is_answered_for_get_and_head() {
     assert_eq!(client.head().await.status, 503);
     client.send(request("POST", "/healthz")).await;
     assert_eq!(client.response().await.status, 405);
-}
-
-/// Asks twice over one HTTP/2 connection, with a pause between.
-async fn twice_over_http2(pause: Duration) {
-    let a = Stub::start().await;
-    a.on(NODES, "[]");
-    let mux = Pdbmux::with(&[&a], |config| {
-        config.header_timeout = Duration::from_millis(50);
-    })
-    .await;
-    let stream = TcpStream::connect(mux.address()).await.unwrap();
-    let (mut sender, connection) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
-        .handshake(TokioIo::new(stream))
-        .await
-        .unwrap();
-    tokio::spawn(connection);
-    for _ in 0..2 {
-        let request = http::Request::get(format!("http://pdbmux{NODES}"))
-            .body(http_body_util::Empty::<bytes::Bytes>::new())
-            .unwrap();
-        let response = in_time(sender.send_request(request)).await.unwrap();
-        assert_eq!(response.status(), 200);
-        let body = in_time(response.into_body().collect()).await.unwrap();
-        assert_eq!(body.to_bytes(), "[]");
-        tokio::time::sleep(pause).await;
-    }
-}
-
-#[tokio::test]
-async fn an_http_2_client_is_served() {
-    twice_over_http2(Duration::ZERO).await;
-}
-
-#[tokio::test]
-#[ignore = "frames between requests are taken for the begin of a request's head"]
-async fn an_idle_http_2_connection_is_not_held_to_the_header_time() {
-    twice_over_http2(Duration::from_millis(300)).await;
 }

@@ -181,7 +181,6 @@ async fn r029_a_query_nested_beyond_what_is_followed_is_refused() {
 }
 
 #[tokio::test]
-#[ignore = "a query too deep for the scanner is taken for text and forwarded"]
 async fn r029_a_query_nested_beyond_all_measure_is_refused_too() {
     nested(5_000).await;
 }

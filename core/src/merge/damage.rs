@@ -31,6 +31,9 @@ pub enum Damage {
     /// Valid JSON, yet no Jolokia answer with a `status` and, where that is 2xx, a `value`.
     #[error("the body is not a Jolokia answer")]
     NotAnEnvelope,
+    /// A sound Jolokia answer that reports an error, while others report none (R256).
+    #[error("Jolokia reports an error in it")]
+    ReportsAnError,
     /// Valid JSON, yet no object.
     #[error("the body is not an object")]
     NotAnObject,

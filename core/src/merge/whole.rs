@@ -34,8 +34,15 @@ pub(super) fn first(round: &[Part<'_>]) -> Merged {
 /// Metrics, combined (R248-R261).
 pub(super) fn metrics(metrics: &Metrics, round: &[Part<'_>]) -> Merged {
     merge(round, |bodies| {
-        let merged = metrics.merge(bodies);
+        let mut merged = metrics.merge(bodies);
         let contributed = merged.contributed.len();
+        if contributed > 0 {
+            let skipped = merged
+                .skipped
+                .iter()
+                .map(|at| (*at, Damage::ReportsAnError));
+            merged.damaged.extend(skipped);
+        }
         let outcome = match merged.body {
             jolokia::Body::Nothing => None,
             jolokia::Body::Verbatim(at) => Some(verbatim(bodies, at, &merged.damaged, contributed)),
@@ -219,7 +226,7 @@ mod tests {
                 2,
                 &[],
             ),
-            (&[sick, two], two.unwrap().1, 1, &[]),
+            (&[sick, two], two.unwrap().1, 1, &[0]),
             (&[CUT, sick, sick], sick.unwrap().1, 0, &[0]),
             (&[HTML, two], two.unwrap().1, 1, &[0]),
             (&[LOST, LOST], "replay 0", 0, &[]),

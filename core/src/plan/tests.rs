@@ -29,7 +29,7 @@ fn asked(target: &str) -> (&'static str, String) {
         Plan::Fan(Fan { ask, .. }) => ("all", ask),
         Plan::Turns(ask, Turns::Configured) => ("in turn", ask),
         Plan::Turns(ask, Turns::OwnerFirst { .. }) => ("owner first", ask),
-        Plan::Ready(body) => return ("none", body.to_owned()),
+        Plan::Nothing(total) => return ("none", format!("{total:?}")),
         Plan::Write => panic!("{target} writes"),
     };
     let target = ask.target();

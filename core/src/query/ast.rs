@@ -1,12 +1,14 @@
 //! The AST as a light tree over its own text.
 
 use crate::Refusal;
-use crate::json::{Elements, Kind, Span, kind, unquote};
+use crate::json::{Elements, Kind, ScanError, ScanProblem, Span, kind, unquote};
 
 use super::extract::{Column, Extract, Place};
 
 /// Nesting that is followed. PuppetDB's own walk is recursive too; real queries stay below ten.
 const MAX_DEPTH: usize = 128;
+
+const TOO_DEEP: Refusal = Refusal::QueryTooDeep { limit: MAX_DEPTH };
 
 /// A query in AST form: its text, and where its parts lie in it.
 #[derive(Debug, Clone, PartialEq)]
@@ -155,13 +157,18 @@ fn any_clause(clause: &[Node], test: &mut impl FnMut(&[Node]) -> bool) -> bool {
 
 fn read_array(text: &str, span: Span, depth: usize) -> Result<Option<Vec<Node>>, Refusal> {
     if depth == MAX_DEPTH {
-        return Err(Refusal::QueryTooDeep { limit: MAX_DEPTH });
+        return Err(TOO_DEEP);
     }
     let bytes = &text.as_bytes()[span.clone()];
     let mut nodes = Vec::new();
     for element in Elements::new(bytes) {
-        let Ok(element) = element else {
-            return Ok(None);
+        let element = match element {
+            Ok(element) => element,
+            Err(ScanError {
+                problem: ScanProblem::TooDeep,
+                ..
+            }) => return Err(TOO_DEEP),
+            Err(_) => return Ok(None),
         };
         let raw = &bytes[element.clone()];
         let span = span.start + element.start..span.start + element.end;
@@ -274,11 +281,13 @@ mod tests {
 
     #[test]
     fn a_query_nested_beyond_reason_is_refused() {
-        let text = format!("{}1{}", "[".repeat(200), "]".repeat(200));
-        assert!(matches!(
-            Query::read(Some(&text)),
-            Err(Refusal::QueryTooDeep { .. })
-        ));
+        for depth in [129, 200, 1_500] {
+            let text = format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+            assert!(matches!(
+                Query::read(Some(&text)),
+                Err(Refusal::QueryTooDeep { .. })
+            ));
+        }
         let text = format!("{}1{}", "[".repeat(100), "]".repeat(100));
         assert!(matches!(Query::read(Some(&text)), Ok(Query::Ast(_))));
     }

@@ -229,20 +229,20 @@ fn r057_the_source_fact_is_made_of_the_facts_merge() {
             "facts",
         ),
         // R062: a value that names no backend.
-        ("facts/pdbmux_source/pdb-c", "none", "[]"),
-        ("facts/pdbmux_source/PDB-A", "none", "[]"),
+        ("facts/pdbmux_source/pdb-c", "none", "None"),
+        ("facts/pdbmux_source/PDB-A", "none", "None"),
         // R066: shapes that gain no source fact.
         (
             r#"facts/pdbmux_source?query=["extract",["value"]]"#,
             "none",
-            "[]",
+            "None",
         ),
         (
             r#"facts/pdbmux_source?query=["=","name","x"]"#,
             "none",
-            "[]",
+            "None",
         ),
-        ("facts/pdbmux_source/pdb-a?query=facts{}", "none", "[]"),
+        ("facts/pdbmux_source/pdb-a?query=facts{}", "none", "None"),
     ]);
     for (target, only) in [
         ("facts/pdbmux_source", None),
