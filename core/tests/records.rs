@@ -268,6 +268,28 @@ fn t17_t18_a_stale_copy_inside_a_window_hides_behind_no_cut() {
     }
 }
 
+#[test]
+fn t17_a_dropped_record_at_a_cut_hides_no_holder() {
+    let settings = Settings {
+        backends: vec!["pdb-0".into(), "pdb-1".into()],
+        strategy: Owners::Freshness,
+        source: Some("pdbmux_source".into()),
+    };
+    // All that the owner sends of the node before its cut is a fact of the source fact's own name.
+    let estate = [
+        Backend::of(&[(0, 2, &[4, 5])]),
+        Backend::of(&[(0, 1, &[0, 4])]),
+    ];
+    let request = Request {
+        path: Path::Facts,
+        extract: None,
+        filter: None,
+        order_by: Some(r#"[{"field":"certname"},{"field":"name","order":"desc"}]"#.into()),
+    };
+    let expected = merged(&estate, &request, &settings, true);
+    assert_eq!(walk(&estate, &request, &settings, 1), expected);
+}
+
 fn is_source_fact(record: &Record) -> bool {
     record
         .get("name")
