@@ -159,3 +159,33 @@ fn query(of: Watched<'_>) -> Query {
         last_partial: seen.last_partial.and_then(rfc3339),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{BackendConfig, Config};
+
+    #[tokio::test]
+    async fn r201_whoever_drains_lives_and_is_not_ready() {
+        let backend = BackendConfig {
+            name: "pdb-a".to_owned(),
+            url: "http://puppetdb.example:8080".parse().unwrap(),
+        };
+        let upstream = Upstream::new(&Config {
+            backends: vec![backend],
+            ..Config::default()
+        });
+        let draining = CancellationToken::new();
+        let watched = Watched {
+            upstream: &upstream,
+            addresses: &Addresses::new(upstream.addresses()),
+            rounds: &Rounds::default(),
+            draining: &draining,
+        };
+        let code = async |endpoint: Endpoint| endpoint.answer(&Method::GET, watched).await.status();
+        assert_eq!(code(Endpoint::Ready).await, StatusCode::OK);
+        draining.cancel();
+        assert_eq!(code(Endpoint::Ready).await, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(code(Endpoint::Live).await, StatusCode::OK);
+    }
+}
