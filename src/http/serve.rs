@@ -269,14 +269,12 @@ impl App {
                 Verdict::Merge | Verdict::Nothing => None,
             },
         };
-        match replay.map(|at| &round[at].result) {
-            Some(Ok(received)) => respond::replayed(received, &self.addresses),
-            _ => {
-                let asked = |backend| round.iter().any(|part| part.backend == backend);
-                let skipped: Vec<_> = pool.skipped.into_iter().filter(|b| !asked(*b)).collect();
-                self.nothing(&with_skipped(split(round).1, &skipped))
-            }
+        if let Some(Ok(received)) = replay.map(|at| &round[at].result) {
+            return respond::replayed(received, &self.addresses);
         }
+        let mut skipped = pool.skipped;
+        skipped.retain(|backend| round.iter().all(|asked| asked.backend != *backend));
+        self.nothing(&with_skipped(split(round).1, &skipped))
     }
 
     /// In which order backends take turns, and whether the first is known to be the owner.

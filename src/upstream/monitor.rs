@@ -92,16 +92,15 @@ impl Monitor {
             .zip(records.iter())
             .partition(|(_, record)| record.state().in_service());
         let ids = |some: Vec<(BackendId, &Record)>| some.into_iter().map(|(id, _)| id).collect();
-        match asked.is_empty() {
-            // A prober that is wrong about everybody must not keep anybody from an answer.
-            true => Pool {
-                asked: ids(skipped),
-                skipped: Vec::new(),
-            },
-            false => Pool {
-                asked: ids(asked),
-                skipped: ids(skipped),
-            },
+        // A prober that is wrong about everybody must not keep anybody from an answer.
+        let (asked, skipped) = if asked.is_empty() {
+            (skipped, asked)
+        } else {
+            (asked, skipped)
+        };
+        Pool {
+            asked: ids(asked),
+            skipped: ids(skipped),
         }
     }
 

@@ -1,5 +1,7 @@
 use proptest::prelude::*;
 
+use super::State::{Healthy, ProbeUnsupported, Unhealthy, Unprobed};
+use super::Transition::{Answered, Down, Up};
 use super::*;
 
 /// Probes as letters: `.` good, `s` unhealthy, `r` refused, `x` unanswered.
@@ -34,122 +36,128 @@ const REFUSED: Transition = Transition::Unsupported { refused: Some(404) };
 const SILENT: Transition = Transition::Unsupported { refused: None };
 const NOW_REFUSED: Transition = Transition::NowRefused(404);
 
+/// A name, probes, the state after them and what was logged.
+type Case = (
+    &'static str,
+    &'static str,
+    State,
+    &'static [(usize, Transition)],
+);
+
+const CASES: &[Case] = &[
+    ("R183: never probed", "", Unprobed, &[]),
+    ("R157: the first good probe", ".", Healthy, &[]),
+    ("R174: one failure", ".s", Healthy, &[]),
+    ("R172: two are too few", ".ss", Healthy, &[]),
+    ("R172: three", ".sss", Unhealthy, &[(4, Down)]),
+    ("R172: in a row", ".ss.ss", Healthy, &[]),
+    ("R172: unreachable", ".xxx", Unhealthy, &[(4, Down)]),
+    ("R174: one success", ".sss.", Unhealthy, &[(4, Down)]),
+    (
+        "R173: two successes",
+        ".sss..",
+        Healthy,
+        &[(4, Down), (6, Up)],
+    ),
+    ("R173: in a row", ".sss.s.s.", Unhealthy, &[(4, Down)]),
+    (
+        "R179: late",
+        ".ssssxxxss..",
+        Healthy,
+        &[(4, Down), (12, Up)],
+    ),
+    ("R175: mixed", ".sxx", Unhealthy, &[(4, Down)]),
+    (
+        "R175: with a refusal",
+        ".srx",
+        Unhealthy,
+        &[(3, NOW_REFUSED), (4, Down)],
+    ),
+    ("R176: kinds reset nothing", ".xs", Healthy, &[]),
+    ("R162: a 503 latches", "sss", Unhealthy, &[(3, Down)]),
+    ("R164: a refusal does not", "rr", Unprobed, &[]),
+    (
+        "R166: unsupported",
+        "rrr",
+        ProbeUnsupported,
+        &[(3, REFUSED)],
+    ),
+    ("R168: once", "rrrrrrxrr", ProbeUnsupported, &[(3, REFUSED)]),
+    (
+        "R167 R169: unreachable",
+        "xxxxxx",
+        ProbeUnsupported,
+        &[(3, SILENT)],
+    ),
+    (
+        "R168: names the status",
+        "rrx",
+        ProbeUnsupported,
+        &[(3, REFUSED)],
+    ),
+    (
+        "R168: even late",
+        "xxxxrxr",
+        ProbeUnsupported,
+        &[(3, SILENT), (5, REFUSED)],
+    ),
+    (
+        "R184: answered",
+        "rrr.",
+        Healthy,
+        &[(3, REFUSED), (4, Answered)],
+    ),
+    (
+        "R184: answered badly",
+        "rrrs",
+        Healthy,
+        &[(3, REFUSED), (4, Answered)],
+    ),
+    ("R178: no warning, no answer", "rr.", Healthy, &[]),
+    ("R177: earlier ones", "xxs", Healthy, &[]),
+    ("R177: earlier ones, and two", "xxss", Healthy, &[]),
+    (
+        "R177: earlier ones, and three",
+        "xxsxx",
+        Unhealthy,
+        &[(5, Down)],
+    ),
+    (
+        "R177: long ones",
+        "xxxxsxx",
+        Unhealthy,
+        &[(3, SILENT), (5, Answered), (7, Down)],
+    ),
+    ("R177: a new run", "xxsx.xxx", Unhealthy, &[(8, Down)]),
+    (
+        "R171: refusals are failures",
+        ".rrr",
+        Unhealthy,
+        &[(2, NOW_REFUSED), (4, Down)],
+    ),
+    (
+        "R171: a run, once",
+        ".rsrx.r",
+        Unhealthy,
+        &[(2, NOW_REFUSED), (4, Down), (7, NOW_REFUSED)],
+    ),
+    (
+        "R180: a path removed",
+        "..rrrr",
+        Unhealthy,
+        &[(3, NOW_REFUSED), (5, Down)],
+    ),
+    (
+        "R165: never unlatched",
+        ".xxxrrrrrr",
+        Unhealthy,
+        &[(4, Down), (5, NOW_REFUSED)],
+    ),
+];
+
 #[test]
 fn states_and_transitions_after_runs_of_probes() {
-    use State::{Healthy, ProbeUnsupported, Unhealthy, Unprobed};
-    use Transition::{Answered, Down, Up};
-    type Case<'c> = (&'c str, &'c str, State, &'c [(usize, Transition)]);
-    let cases: &[Case<'_>] = &[
-        ("R183: never probed", "", Unprobed, &[]),
-        ("R157: the first good probe", ".", Healthy, &[]),
-        ("R174: one failure", ".s", Healthy, &[]),
-        ("R172: two are too few", ".ss", Healthy, &[]),
-        ("R172: three", ".sss", Unhealthy, &[(4, Down)]),
-        ("R172: in a row", ".ss.ss", Healthy, &[]),
-        ("R172: unreachable", ".xxx", Unhealthy, &[(4, Down)]),
-        ("R174: one success", ".sss.", Unhealthy, &[(4, Down)]),
-        (
-            "R173: two successes",
-            ".sss..",
-            Healthy,
-            &[(4, Down), (6, Up)],
-        ),
-        ("R173: in a row", ".sss.s.s.", Unhealthy, &[(4, Down)]),
-        (
-            "R179: late",
-            ".ssssxxxss..",
-            Healthy,
-            &[(4, Down), (12, Up)],
-        ),
-        ("R175: mixed", ".sxx", Unhealthy, &[(4, Down)]),
-        (
-            "R175: with a refusal",
-            ".srx",
-            Unhealthy,
-            &[(3, NOW_REFUSED), (4, Down)],
-        ),
-        ("R176: kinds reset nothing", ".xs", Healthy, &[]),
-        ("R162: a 503 latches", "sss", Unhealthy, &[(3, Down)]),
-        ("R164: a refusal does not", "rr", Unprobed, &[]),
-        (
-            "R166: unsupported",
-            "rrr",
-            ProbeUnsupported,
-            &[(3, REFUSED)],
-        ),
-        ("R168: once", "rrrrrrxrr", ProbeUnsupported, &[(3, REFUSED)]),
-        (
-            "R167 R169: unreachable",
-            "xxxxxx",
-            ProbeUnsupported,
-            &[(3, SILENT)],
-        ),
-        (
-            "R168: names the status",
-            "rrx",
-            ProbeUnsupported,
-            &[(3, REFUSED)],
-        ),
-        (
-            "R168: even late",
-            "xxxxrxr",
-            ProbeUnsupported,
-            &[(3, SILENT), (5, REFUSED)],
-        ),
-        (
-            "R184: answered",
-            "rrr.",
-            Healthy,
-            &[(3, REFUSED), (4, Answered)],
-        ),
-        (
-            "R184: answered badly",
-            "rrrs",
-            Healthy,
-            &[(3, REFUSED), (4, Answered)],
-        ),
-        ("R178: no warning, no answer", "rr.", Healthy, &[]),
-        ("R177: earlier ones", "xxs", Healthy, &[]),
-        ("R177: earlier ones, and two", "xxss", Healthy, &[]),
-        (
-            "R177: earlier ones, and three",
-            "xxsxx",
-            Unhealthy,
-            &[(5, Down)],
-        ),
-        (
-            "R177: long ones",
-            "xxxxsxx",
-            Unhealthy,
-            &[(3, SILENT), (5, Answered), (7, Down)],
-        ),
-        ("R177: a new run", "xxsx.xxx", Unhealthy, &[(8, Down)]),
-        (
-            "R171: refusals are failures",
-            ".rrr",
-            Unhealthy,
-            &[(2, NOW_REFUSED), (4, Down)],
-        ),
-        (
-            "R171: a run, once",
-            ".rsrx.r",
-            Unhealthy,
-            &[(2, NOW_REFUSED), (4, Down), (7, NOW_REFUSED)],
-        ),
-        (
-            "R180: a path removed",
-            "..rrrr",
-            Unhealthy,
-            &[(3, NOW_REFUSED), (5, Down)],
-        ),
-        (
-            "R165: never unlatched",
-            ".xxxrrrrrr",
-            Unhealthy,
-            &[(4, Down), (5, NOW_REFUSED)],
-        ),
-    ];
-    for (name, probes, state, logged) in cases {
+    for (name, probes, state, logged) in CASES {
         let mut health = health(3, 2);
         let seen = changes(&mut health, probes);
         assert_eq!(
@@ -182,7 +190,6 @@ fn r194_the_counts_are_those_of_the_runs() {
 
 #[test]
 fn r172_r173_thresholds_of_one_act_at_once() {
-    use Transition::{Answered, Down, Up};
     let mut health = health(1, 1);
     assert_eq!(
         changes(&mut health, "xs.r."),

@@ -61,7 +61,7 @@ async fn each_probe_is_learnt_from() {
         },
         |probed| learnt.borrow_mut().push((probed.finding, probed.error)),
     );
-    let _ = timeout(3 * PAUSE - Duration::from_secs(1), probing).await;
+    let _ = timeout(PAUSE.mul_f32(2.5), probing).await;
     let error = |text: &str| Some(text.to_owned());
     assert_eq!(
         learnt.into_inner(),
@@ -90,7 +90,7 @@ impl Write for Log {
 }
 
 /// What is logged while a backend's probes end so: a status, or none for no answer.
-fn logged(probes: &[Option<u16>]) -> (Vec<String>, State) {
+fn logged(statuses: &[Option<u16>]) -> (Vec<String>, State) {
     let log = Log::default();
     let writer = log.clone();
     let subscriber = tracing_subscriber::fmt()
@@ -107,7 +107,7 @@ fn logged(probes: &[Option<u16>]) -> (Vec<String>, State) {
         ..Config::default()
     });
     tracing::subscriber::with_default(subscriber, || {
-        for status in probes {
+        for status in statuses {
             let answered = status.map(|status| (status, Vec::new()));
             let probed = Probed::of(answered.ok_or(Failure::Timeout(PAUSE)));
             upstream.learn(BackendId(0), PATH, &probed);
