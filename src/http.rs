@@ -5,6 +5,7 @@ mod connection;
 mod healthz;
 mod replay;
 mod respond;
+mod rounds;
 mod serve;
 mod server;
 

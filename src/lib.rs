@@ -24,5 +24,8 @@ pub async fn run(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) {
     let patience = Patience::of(&config);
-    http::serve(App::new(&config), listener, patience, shutdown).await;
+    let app = App::new(&config);
+    let mut probes = upstream::prober::start(app.upstream(), &config);
+    http::serve(app, listener, patience, shutdown).await;
+    probes.shutdown().await;
 }

@@ -4,6 +4,8 @@ mod ask;
 mod client;
 mod failure;
 mod freshness;
+mod monitor;
+pub mod prober;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +17,10 @@ use crate::config::{BackendConfig, BaseUrl, Config};
 pub use ask::{Asked, Received};
 pub use failure::Failure;
 pub use freshness::Freshness;
+pub use monitor::{Pool, Standing};
 
 use client::Client;
+use monitor::Monitor;
 
 /// One configured PuppetDB.
 #[derive(Debug)]
@@ -34,6 +38,7 @@ pub struct Upstream {
     backends: Vec<Backend>,
     client: Client,
     limits: Limits,
+    monitor: Monitor,
 }
 
 /// What a backend's answer may cost.
@@ -67,6 +72,7 @@ impl Upstream {
                 config.backends.iter().map(|backend| &backend.url),
             ),
             limits,
+            monitor: Monitor::new(config),
         })
     }
 
@@ -78,6 +84,21 @@ impl Upstream {
     /// One of them.
     pub fn backend(&self, id: BackendId) -> &Backend {
         &self.backends[id.index()]
+    }
+
+    /// Whom a request asks now, and whom it does not for being out of service.
+    pub fn pool(&self) -> Pool {
+        self.monitor.pool()
+    }
+
+    /// What the probes know of a backend.
+    pub fn standing(&self, id: BackendId) -> Standing {
+        self.monitor.standing(id)
+    }
+
+    /// Whether there is a backend in service.
+    pub fn any_in_service(&self) -> bool {
+        self.monitor.any_in_service()
     }
 
     /// Every spelling of a backend's address, none of which may reach a client (R018). The longest

@@ -4,6 +4,7 @@
 //! hyper, clocks or the environment: whatever a decision needs from them is an argument.
 
 pub mod answer;
+pub mod health;
 pub mod json;
 pub mod merge;
 pub mod paging;

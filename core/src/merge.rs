@@ -117,10 +117,15 @@ impl Merge {
         matches!(self, Self::Records(records) if records.needs_freshness())
     }
 
+    /// Whether one backend speaks for all, so that each one that is silent could be it.
+    pub fn is_by_one(&self) -> bool {
+        matches!(self, Self::Holder(_))
+    }
+
     /// Whether a backend that answered with `status` is not missed in the answer: to have nothing
     /// to say is no failure where one backend speaks for all.
     pub fn tolerates(&self, status: u16) -> bool {
-        matches!(self, Self::Holder(_)) && status == 404
+        self.is_by_one() && status == 404
     }
 
     fn run(&self, round: &[Part<'_>], limits: &[Option<u32>], context: Context<'_>) -> Merged {

@@ -1,57 +1,191 @@
-//! `/healthz`: which backends answer right now (R189-R192).
+//! The endpoints for those who watch pdbmux: `/healthz` (R189-R201), `/livez` and `/readyz`. They
+//! never tell where a backend is.
 
 use futures_util::future::join_all;
-use http::{Response, StatusCode};
-use pdbmux_core::plan::Ask;
+use http::{Method, Response, StatusCode};
+use pdbmux_core::health::rfc3339;
 use serde::Serialize;
+use tokio_util::sync::CancellationToken;
 
 use super::body::Body;
 use super::replay::Addresses;
 use super::respond;
-use crate::upstream::{Failure, Upstream};
+use super::rounds::{Completeness, Rounds};
+use crate::upstream::{self, Upstream};
+
+/// What is asked of pdbmux about itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Endpoint {
+    /// How each backend is, asking all of them.
+    Health,
+    /// Whether the process serves.
+    Live,
+    /// Whether requests should be sent here.
+    Ready,
+}
+
+/// What the endpoints tell of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Watched<'a> {
+    pub(super) upstream: &'a Upstream,
+    pub(super) addresses: &'a Addresses,
+    pub(super) rounds: &'a Rounds,
+    pub(super) draining: &'a CancellationToken,
+}
 
 #[derive(Serialize)]
 struct Health<'h> {
     status: &'static str,
     backends: Vec<Backend<'h>>,
+    query: Query,
 }
 
 #[derive(Serialize)]
 struct Backend<'h> {
     name: &'h str,
+    state: &'static str,
+    consecutive_failures: u32,
+    consecutive_successes: u32,
+    last_probe: Option<String>,
+    last_error: Option<String>,
     /// `ok`, or why a query was not answered.
     reachable: String,
 }
 
-/// Asks every backend a small query, all at once, each within the configured timeout.
-pub(super) async fn answer(upstream: &Upstream, addresses: &Addresses) -> Response<Body> {
-    // A real query: one that never reaches the database would call a backend well that is not.
-    let target = Ask::own("/pdb/query/v4/nodes", &[("limit", "1")]).target();
-    let backends = join_all(upstream.backends().iter().map(async |backend| {
-        let asked = upstream.fan_out(&[(backend.id, target.clone())]).await;
-        let reachable = match asked.first().map(|asked| &asked.result) {
-            Some(Ok(received)) if received.status == 200 => "ok".to_owned(),
-            Some(Ok(received)) => Failure::Status(received.status).to_string(),
-            Some(Err(failure)) => failure.to_string(),
-            None => "not asked".to_owned(),
-        };
-        Backend {
-            name: &backend.name,
-            reachable: addresses.strip(&reachable).into_owned(),
+/// The last merged fan-out.
+#[derive(Serialize)]
+struct Query {
+    partial: bool,
+    contributed: usize,
+    configured: usize,
+    partial_rounds: u64,
+    last_partial: Option<String>,
+}
+
+impl Endpoint {
+    /// The endpoint at `path`, if there is one.
+    pub(super) fn at(path: &str) -> Option<Self> {
+        match path {
+            "/healthz" => Some(Self::Health),
+            "/livez" => Some(Self::Live),
+            "/readyz" => Some(Self::Ready),
+            _ => None,
         }
+    }
+
+    /// Its answer.
+    pub(super) async fn answer(self, method: &Method, of: Watched<'_>) -> Response<Body> {
+        match *method {
+            Method::GET | Method::HEAD => {}
+            _ => return respond::method_not_allowed("GET, HEAD"),
+        }
+        match self {
+            Self::Health => health(of).await,
+            Self::Live => status(StatusCode::OK, "ok"),
+            Self::Ready if of.draining.is_cancelled() => {
+                status(StatusCode::SERVICE_UNAVAILABLE, "draining")
+            }
+            Self::Ready if of.upstream.any_in_service() => status(StatusCode::OK, "ok"),
+            Self::Ready => status(StatusCode::SERVICE_UNAVAILABLE, "no backend in service"),
+        }
+    }
+}
+
+fn status(code: StatusCode, status: &str) -> Response<Body> {
+    respond::json(code, serde_json::json!({ "status": status }).to_string())
+}
+
+/// Asks every backend a small query, all at once, each within the configured timeout.
+async fn health(of: Watched<'_>) -> Response<Body> {
+    let reached = join_all(of.upstream.backends().iter().map(async |backend| {
+        let reached = of.upstream.reach(backend.id).await;
+        (backend, reached)
     }))
     .await;
-    let well = backends
+    let well = reached
         .iter()
-        .filter(|backend| backend.reachable == "ok")
+        .filter(|(_, reached)| reached.is_ok())
         .count();
     let (status, code) = match well {
         0 => ("down", StatusCode::SERVICE_UNAVAILABLE),
-        _ if well < backends.len() => ("degraded", StatusCode::OK),
+        _ if well < reached.len() => ("degraded", StatusCode::OK),
         _ => ("ok", StatusCode::OK),
     };
-    match serde_json::to_string(&Health { status, backends }) {
+    let backends = reached
+        .into_iter()
+        .map(|(backend, reached)| tell(backend, reached, of))
+        .collect();
+    let health = Health {
+        status,
+        backends,
+        query: query(of),
+    };
+    match serde_json::to_string(&health) {
         Ok(body) => respond::json(code, body),
         Err(_) => respond::internal_error(),
+    }
+}
+
+fn tell<'h>(
+    backend: &'h upstream::Backend,
+    reached: Result<(), upstream::Failure>,
+    of: Watched<'h>,
+) -> Backend<'h> {
+    let standing = of.upstream.standing(backend.id);
+    let strip = |text: &str| of.addresses.strip(text).into_owned();
+    Backend {
+        name: &backend.name,
+        state: standing.state.name(),
+        consecutive_failures: standing.consecutive_failures,
+        consecutive_successes: standing.consecutive_successes,
+        last_probe: standing.last_probe.and_then(rfc3339),
+        last_error: standing.last_error.as_deref().map(strip),
+        reachable: match reached {
+            Ok(()) => "ok".to_owned(),
+            Err(failure) => strip(&failure.to_string()),
+        },
+    }
+}
+
+fn query(of: Watched<'_>) -> Query {
+    let configured = of.upstream.backends().len();
+    let seen = of.rounds.seen();
+    let (completeness, contributed) = seen.last.unwrap_or((Completeness::Full, 0));
+    Query {
+        partial: completeness == Completeness::Partial,
+        contributed,
+        configured,
+        partial_rounds: seen.partial_rounds,
+        last_partial: seen.last_partial.and_then(rfc3339),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{BackendConfig, Config};
+
+    #[tokio::test]
+    async fn r201_whoever_drains_lives_and_is_not_ready() {
+        let backend = BackendConfig {
+            name: "pdb-a".to_owned(),
+            url: "http://puppetdb.example:8080".parse().unwrap(),
+        };
+        let upstream = Upstream::new(&Config {
+            backends: vec![backend],
+            ..Config::default()
+        });
+        let draining = CancellationToken::new();
+        let watched = Watched {
+            upstream: &upstream,
+            addresses: &Addresses::new(upstream.addresses()),
+            rounds: &Rounds::default(),
+            draining: &draining,
+        };
+        let code = async |endpoint: Endpoint| endpoint.answer(&Method::GET, watched).await.status();
+        assert_eq!(code(Endpoint::Ready).await, StatusCode::OK);
+        draining.cancel();
+        assert_eq!(code(Endpoint::Ready).await, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(code(Endpoint::Live).await, StatusCode::OK);
     }
 }

@@ -16,12 +16,15 @@ use pdbmux_core::round::{BackendId, First, Verdict, speaker, verdict};
 use pdbmux_core::route::Route;
 use pdbmux_core::settings::{Settings, Strategy};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::body::Body;
+use super::healthz::{Endpoint, Watched};
 use super::replay::Addresses;
-use super::{healthz, respond};
+use super::respond;
+use super::rounds::{Completeness, Rounds};
 use crate::config::Config;
-use crate::upstream::{Asked, Failure, Freshness, Received, Upstream};
+use crate::upstream::{Asked, Failure, Freshness, Pool, Received, Upstream};
 use crate::work;
 
 /// Everything that a request needs.
@@ -31,6 +34,8 @@ pub(crate) struct App {
     upstream: Arc<Upstream>,
     freshness: Arc<Freshness>,
     addresses: Addresses,
+    rounds: Rounds,
+    draining: CancellationToken,
 }
 
 /// Backends that an answer is made without, and why.
@@ -43,8 +48,20 @@ impl App {
             settings: Arc::new(config.settings()),
             freshness: Freshness::new(Arc::clone(&upstream), config.freshness_ttl),
             addresses: Addresses::new(upstream.addresses()),
+            rounds: Rounds::default(),
+            draining: CancellationToken::new(),
             upstream,
         })
+    }
+
+    /// The backends that requests are answered from.
+    pub(crate) fn upstream(&self) -> &Arc<Upstream> {
+        &self.upstream
+    }
+
+    /// Tells those who ask that this process is about to end.
+    pub(crate) fn drain(&self) {
+        self.draining.cancel();
     }
 
     /// Answers a request, whatever becomes of it: a panic below here is a fault of pdbmux and costs
@@ -62,13 +79,14 @@ impl App {
     }
 
     async fn handle(&self, method: &Method, path: &str, query: Option<&str>) -> Response<Body> {
-        if path == "/healthz" {
-            return match *method {
-                Method::GET | Method::HEAD => {
-                    healthz::answer(&self.upstream, &self.addresses).await
-                }
-                _ => respond::method_not_allowed("GET, HEAD"),
+        if let Some(endpoint) = Endpoint::at(path) {
+            let watched = Watched {
+                upstream: &self.upstream,
+                addresses: &self.addresses,
+                rounds: &self.rounds,
+                draining: &self.draining,
             };
+            return endpoint.answer(method, watched).await;
         }
         match self.plan(path, query) {
             Err(refusal) => respond::refused(&refusal),
@@ -89,17 +107,16 @@ impl App {
         plan(&route, &params, &self.settings).map(Some)
     }
 
-    /// Asks all backends at once and merges.
+    /// Asks all backends in service at once and merges.
     async fn fan(&self, fan: Fan) -> Response<Body> {
         let fan = Arc::new(fan);
         let ask = &fan.ask;
         let since = Instant::now();
         let target = ask.target();
-        let asks: Vec<_> = self
-            .upstream
-            .backends()
-            .iter()
-            .map(|backend| (backend.id, target.clone()))
+        let Pool { asked, mut skipped } = self.upstream.pool();
+        let asks: Vec<_> = asked
+            .into_iter()
+            .map(|backend| (backend, target.clone()))
             .collect();
         let map = async {
             if fan.merge.needs_freshness() {
@@ -120,6 +137,15 @@ impl App {
                 tracing::warn!(backend, "how new its nodes are could not be learnt");
             }
             map = Some(covering);
+        }
+        if fan.merge.is_by_one() {
+            // One that is not asked may be the one that has it.
+            let silent = skipped.drain(..).map(|backend| Asked {
+                backend,
+                result: Err(Failure::OutOfService),
+            });
+            round.extend(silent);
+            round.sort_by_key(|asked| asked.backend);
         }
         let mut limits = vec![ask.limit(); round.len()];
         loop {
@@ -143,7 +169,7 @@ impl App {
             let again = match merged.outcome {
                 Outcome::AskAgain(again) => again,
                 Outcome::Instead(instead) => return Box::pin(self.fan(*instead)).await,
-                _ => return self.serve(&fan.merge, round, merged),
+                _ => return self.serve(&fan.merge, round, &skipped, merged),
             };
             let asks: Vec<_> = again
                 .iter()
@@ -159,7 +185,13 @@ impl App {
     }
 
     /// Makes the response of what a merge made of a round.
-    fn serve(&self, merge: &Merge, mut round: Vec<Asked>, merged: Merged) -> Response<Body> {
+    fn serve(
+        &self,
+        merge: &Merge,
+        mut round: Vec<Asked>,
+        skipped: &[BackendId],
+        merged: Merged,
+    ) -> Response<Body> {
         for (backend, error) in merged.damaged {
             if let Some(asked) = round.iter_mut().find(|asked| asked.backend == backend) {
                 asked.result = Err(Failure::Damaged(error));
@@ -174,21 +206,35 @@ impl App {
                         "backends sent facts of the source fact's own name: dropped"
                     );
                 }
-                let (bodies, mut without) = split(round);
-                without.retain(|(_, failure)| {
-                    !matches!(failure, Failure::Status(status) if merge.tolerates(*status))
-                });
+                let (bodies, without) = split(round);
+                let (tolerated, without): (Vec<_>, Vec<_>) = without.into_iter().partition(
+                    |(_, failure)| {
+                        matches!(failure, Failure::Status(status) if merge.tolerates(*status))
+                    },
+                );
+                let without = with_skipped(without, skipped);
                 self.warn(&without);
                 let configured = self.upstream.backends().len();
+                let completeness = match answer.contributed + tolerated.len() {
+                    all if all >= configured => Completeness::Full,
+                    _ => Completeness::Partial,
+                };
+                self.rounds.count(completeness, answer.contributed);
                 respond::merged(answer, &bodies, configured, &self.missing(&without))
             }
             Outcome::Replay(at) => match round.into_iter().nth(at).map(|asked| asked.result) {
-                Some(Ok(received)) => respond::replayed(&received, &self.addresses),
+                Some(Ok(received)) => {
+                    if received.status >= 500 {
+                        self.rounds.count(Completeness::Partial, 0);
+                    }
+                    respond::replayed(&received, &self.addresses)
+                }
                 _ => respond::internal_error(),
             },
             // What is asked again or instead has been by now.
             Outcome::Nothing | Outcome::AskAgain(_) | Outcome::Instead(_) => {
-                self.nothing(&split(round).1)
+                self.rounds.count(Completeness::Partial, 0);
+                self.nothing(&with_skipped(split(round).1, skipped))
             }
             Outcome::Unfoldable(error) => respond::unfoldable(&error),
         }
@@ -198,7 +244,8 @@ impl App {
     async fn turns(&self, ask: &Ask, turns: &Turns) -> Response<Body> {
         let target = ask.target();
         let mut round: Vec<Asked> = Vec::new();
-        let (order, first) = self.order(turns).await;
+        let pool = self.upstream.pool();
+        let (order, first) = self.order(turns, &pool).await;
         for backend in order {
             let result = match self.upstream.open(backend, &target).await {
                 Ok(response) if response.status().is_success() => match self.pass(response).await {
@@ -222,15 +269,20 @@ impl App {
                 Verdict::Merge | Verdict::Nothing => None,
             },
         };
-        match replay.map(|at| &round[at].result) {
-            Some(Ok(received)) => respond::replayed(received, &self.addresses),
-            _ => self.nothing(&split(round).1),
+        if let Some(Ok(received)) = replay.map(|at| &round[at].result) {
+            return respond::replayed(received, &self.addresses);
         }
+        let mut skipped = pool.skipped;
+        skipped.retain(|backend| round.iter().all(|asked| asked.backend != *backend));
+        self.nothing(&with_skipped(split(round).1, &skipped))
     }
 
     /// In which order backends take turns, and whether the first is known to be the owner.
-    async fn order(&self, turns: &Turns) -> (Vec<BackendId>, First) {
-        let configured = self.upstream.backends().iter().map(|backend| backend.id);
+    ///
+    /// Those out of service are left out, with one exception: where no backend in service is known
+    /// to have a node, they come last. Any of them may be the only one that has it, and would be
+    /// wrongly called unknown.
+    async fn order(&self, turns: &Turns, pool: &Pool) -> (Vec<BackendId>, First) {
         let mut order = match turns {
             Turns::OwnerFirst {
                 certname,
@@ -242,14 +294,19 @@ impl App {
             }
             | Turns::Configured => Vec::new(),
         };
+        order.retain(|holder| pool.asked.contains(holder));
         let first = if order.is_empty() {
             First::Anyone
         } else {
             First::Owner
         };
-        for backend in configured {
-            if !order.contains(&backend) {
-                order.push(backend);
+        let last: &[_] = match (turns, first) {
+            (Turns::OwnerFirst { .. }, First::Anyone) => &pool.skipped,
+            (Turns::OwnerFirst { .. }, First::Owner) | (Turns::Configured, _) => &[],
+        };
+        for backend in pool.asked.iter().chain(last) {
+            if !order.contains(backend) {
+                order.push(*backend);
             }
         }
         (order, first)
@@ -282,7 +339,11 @@ impl App {
     }
 
     fn warn(&self, without: &Without) {
-        for (backend, failure) in without {
+        // That one is out of service was logged when it went.
+        let failed = without
+            .iter()
+            .filter(|(_, failure)| !matches!(failure, Failure::OutOfService));
+        for (backend, failure) in failed {
             tracing::warn!(backend = self.name(*backend), %failure, "a backend did not contribute");
         }
     }
@@ -301,6 +362,17 @@ impl App {
 
 fn status(asked: &Asked) -> Option<u16> {
     asked.result.as_ref().ok().map(|received| received.status)
+}
+
+/// Those that did not contribute and those that were not asked, in configured order.
+fn with_skipped(mut without: Without, skipped: &[BackendId]) -> Without {
+    without.extend(
+        skipped
+            .iter()
+            .map(|backend| (*backend, Failure::OutOfService)),
+    );
+    without.sort_by_key(|(backend, _)| *backend);
+    without
 }
 
 fn successes(round: &[Asked]) -> Vec<BackendId> {

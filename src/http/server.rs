@@ -69,6 +69,7 @@ pub(crate) async fn serve(
     }
     // No new connections while the old ones end.
     drop(listener);
+    app.drain();
     tracing::info!(connections = graceful.count(), "draining");
     if tokio::time::timeout(patience.drain, graceful.shutdown())
         .await

@@ -69,7 +69,7 @@ impl Upstream {
     }
 
     /// Asks one backend and waits for its whole answer.
-    async fn ask(&self, backend: BackendId, target: &str) -> Result<Received, Failure> {
+    pub(super) async fn ask(&self, backend: BackendId, target: &str) -> Result<Received, Failure> {
         self.receive(self.open(backend, target).await?).await
     }
 
@@ -111,7 +111,7 @@ impl Upstream {
     /// Sends a request; once more if the connection ended before an answer began. A backend may
     /// close a kept connection in the moment in which it is used again, and that is no failure of
     /// the backend.
-    async fn send(&self, uri: Uri) -> Result<Response<Incoming>, Failure> {
+    pub(super) async fn send(&self, uri: Uri) -> Result<Response<Incoming>, Failure> {
         let request = || {
             let request = Request::get(&uri).header(ACCEPT, "application/json");
             request

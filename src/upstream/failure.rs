@@ -26,6 +26,9 @@ pub enum Failure {
     /// The answer is an error status, though others succeeded.
     #[error("it answered with status {0}")]
     Status(u16),
+    /// It was not asked, since its probes say that it is down.
+    #[error("it is out of service")]
+    OutOfService,
 }
 
 impl Failure {
@@ -39,6 +42,7 @@ impl Failure {
             Self::TooLong(_) => "too-long",
             Self::Damaged(_) => "damaged",
             Self::Status(_) => "status",
+            Self::OutOfService => "out-of-service",
         }
     }
 }

@@ -97,9 +97,10 @@ impl Freshness {
         let target = freshness_ask().target();
         let asks: Vec<_> = self
             .upstream
-            .backends()
-            .iter()
-            .map(|b| (b.id, target.clone()))
+            .pool()
+            .asked
+            .into_iter()
+            .map(|backend| (backend, target.clone()))
             .collect();
         let started = Instant::now();
         let round = self.upstream.fan_out(&asks).await;

@@ -14,6 +14,7 @@ mod connections;
 mod facts;
 mod freshness;
 mod harness;
+mod health;
 mod matrix;
 mod meta;
 mod nodes;
