@@ -49,7 +49,7 @@ pub struct Fan {
     /// How the answer is written.
     pub layout: Layout,
     /// What is served of the merged set, where that is decided after it may have been cached.
-    pub drilldown: Option<drilldown::Drilldown>,
+    pub drilldown: Option<Box<drilldown::Drilldown>>,
     /// What the merged set is cached under; `None` if it never is.
     pub cache_key: Option<String>,
 }

@@ -225,7 +225,7 @@ fn source_facts(
         layout: Layout::AsItCame,
     };
     Ok(Plan::Fan(Fan {
-        drilldown: Some(drilldown),
+        drilldown: Some(Box::new(drilldown)),
         ..Fan::new(ask, Merge::Records(merge))
     }))
 }

@@ -95,7 +95,7 @@ fn serve(
         let bodies: Vec<_> = sent.iter().map(|sent| sent.body.as_bytes()).collect();
         match merged.outcome {
             Outcome::Answer(answer) => {
-                return Served::new(&answer, &bodies, fan.drilldown.as_ref());
+                return Served::new(&answer, &bodies, fan.drilldown.as_deref());
             }
             Outcome::AskAgain(again) => {
                 for again in again {

@@ -8,12 +8,14 @@ use serde::Serialize;
 use super::body::Body;
 use super::replay::Addresses;
 use super::respond;
+use super::{cached, cached::AnswerCache};
 use crate::upstream::{Failure, Upstream};
 
 #[derive(Serialize)]
 struct Health<'h> {
     status: &'static str,
     backends: Vec<Backend<'h>>,
+    cache: cached::Report,
 }
 
 #[derive(Serialize)]
@@ -24,7 +26,11 @@ struct Backend<'h> {
 }
 
 /// Asks every backend a small query, all at once, each within the configured timeout.
-pub(super) async fn answer(upstream: &Upstream, addresses: &Addresses) -> Response<Body> {
+pub(super) async fn answer(
+    upstream: &Upstream,
+    addresses: &Addresses,
+    cache: Option<&AnswerCache>,
+) -> Response<Body> {
     // A real query: one that never reaches the database would call a backend well that is not.
     let target = Ask::own("/pdb/query/v4/nodes", &[("limit", "1")]).target();
     let backends = join_all(upstream.backends().iter().map(async |backend| {
@@ -50,7 +56,11 @@ pub(super) async fn answer(upstream: &Upstream, addresses: &Addresses) -> Respon
         _ if well < backends.len() => ("degraded", StatusCode::OK),
         _ => ("ok", StatusCode::OK),
     };
-    match serde_json::to_string(&Health { status, backends }) {
+    match serde_json::to_string(&Health {
+        status,
+        backends,
+        cache: cached::report(cache).await,
+    }) {
         Ok(body) => respond::json(code, body),
         Err(_) => respond::internal_error(),
     }

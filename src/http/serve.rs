@@ -3,12 +3,15 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, future, stream};
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, Method, Request, Response};
 use hyper::body::Incoming;
 use pdbmux_core::Refusal;
+use pdbmux_core::answer::Pieces;
 use pdbmux_core::merge::damage::Damage;
+use pdbmux_core::merge::fold::FoldError;
 use pdbmux_core::merge::{Context, Fan, Merge, Merged, Outcome};
 use pdbmux_core::params::Params;
 use pdbmux_core::plan::{Ask, Plan, Turns, plan};
@@ -18,7 +21,9 @@ use pdbmux_core::settings::{Settings, Strategy};
 use tokio::time::Instant;
 
 use super::body::Body;
+use super::cached::AnswerCache;
 use super::replay::Addresses;
+use super::respond::Standing;
 use super::{healthz, respond};
 use crate::config::Config;
 use crate::upstream::{Asked, Failure, Freshness, Received, Upstream};
@@ -31,6 +36,25 @@ pub(crate) struct App {
     upstream: Arc<Upstream>,
     freshness: Arc<Freshness>,
     addresses: Addresses,
+    /// `None` if it is turned off (R209).
+    pub(super) cache: Option<AnswerCache>,
+}
+
+/// What a round came to.
+#[derive(Debug, Clone)]
+pub(super) enum Conclusion {
+    /// A merged answer, its pieces lying in these bodies.
+    Answer {
+        standing: Standing,
+        pieces: Pieces,
+        bodies: Vec<Bytes>,
+    },
+    /// An answer that all agree on is passed on.
+    Replay(Received),
+    /// No usable answer, from whom and why.
+    Nothing(Vec<(String, String)>),
+    /// Sound answers that cannot become one.
+    Unfoldable(FoldError),
 }
 
 /// Backends that an answer is made without, and why.
@@ -43,6 +67,7 @@ impl App {
             settings: Arc::new(config.settings()),
             freshness: Freshness::new(Arc::clone(&upstream), config.freshness_ttl),
             addresses: Addresses::new(upstream.addresses()),
+            cache: AnswerCache::of(config),
             upstream,
         })
     }
@@ -61,11 +86,16 @@ impl App {
         response
     }
 
-    async fn handle(&self, method: &Method, path: &str, query: Option<&str>) -> Response<Body> {
+    async fn handle(
+        self: &Arc<Self>,
+        method: &Method,
+        path: &str,
+        query: Option<&str>,
+    ) -> Response<Body> {
         if path == "/healthz" {
             return match *method {
                 Method::GET | Method::HEAD => {
-                    healthz::answer(&self.upstream, &self.addresses).await
+                    healthz::answer(&self.upstream, &self.addresses, self.cache.as_ref()).await
                 }
                 _ => respond::method_not_allowed("GET, HEAD"),
             };
@@ -75,9 +105,12 @@ impl App {
             Ok(None) => respond::not_found(),
             Ok(Some(Plan::Write)) => respond::write_refused(),
             Ok(Some(_)) if method != Method::GET => respond::method_not_allowed("GET"),
-            Ok(Some(Plan::Ready(body))) => respond::json(http::StatusCode::OK, body),
+            Ok(Some(Plan::Ready(body))) => self.ready(body),
             Ok(Some(Plan::Turns(ask, turns))) => self.turns(&ask, &turns).await,
-            Ok(Some(Plan::Fan(fan))) => self.fan(fan).await,
+            Ok(Some(Plan::Fan(mut fan))) => match fan.cache_key.take() {
+                Some(key) => self.cached(fan, key).await,
+                None => self.respond(self.fan(fan).await),
+            },
         }
     }
 
@@ -90,7 +123,7 @@ impl App {
     }
 
     /// Asks all backends at once and merges.
-    async fn fan(&self, fan: Fan) -> Response<Body> {
+    pub(super) async fn fan(&self, fan: Fan) -> Conclusion {
         let fan = Arc::new(fan);
         let ask = &fan.ask;
         let since = Instant::now();
@@ -143,7 +176,7 @@ impl App {
             let again = match merged.outcome {
                 Outcome::AskAgain(again) => again,
                 Outcome::Instead(instead) => return Box::pin(self.fan(*instead)).await,
-                _ => return self.serve(&fan.merge, round, merged),
+                _ => return self.conclude(&fan.merge, round, merged),
             };
             let asks: Vec<_> = again
                 .iter()
@@ -158,8 +191,8 @@ impl App {
         }
     }
 
-    /// Makes the response of what a merge made of a round.
-    fn serve(&self, merge: &Merge, mut round: Vec<Asked>, merged: Merged) -> Response<Body> {
+    /// Says what a round came to, given what a merge made of it.
+    fn conclude(&self, merge: &Merge, mut round: Vec<Asked>, merged: Merged) -> Conclusion {
         for (backend, error) in merged.damaged {
             if let Some(asked) = round.iter_mut().find(|asked| asked.backend == backend) {
                 asked.result = Err(Failure::Damaged(error));
@@ -179,18 +212,41 @@ impl App {
                     !matches!(failure, Failure::Status(status) if merge.tolerates(*status))
                 });
                 self.warn(&without);
-                let configured = self.upstream.backends().len();
-                respond::merged(answer, &bodies, configured, &self.missing(&without))
+                Conclusion::Answer {
+                    standing: Standing {
+                        total: answer.total,
+                        contributed: answer.contributed,
+                        configured: self.upstream.backends().len(),
+                        missing: self.missing(&without),
+                    },
+                    pieces: answer.pieces,
+                    bodies,
+                }
             }
             Outcome::Replay(at) => match round.into_iter().nth(at).map(|asked| asked.result) {
-                Some(Ok(received)) => respond::replayed(&received, &self.addresses),
-                _ => respond::internal_error(),
+                Some(Ok(received)) => Conclusion::Replay(received),
+                _ => Conclusion::Nothing(Vec::new()),
             },
             // What is asked again or instead has been by now.
             Outcome::Nothing | Outcome::AskAgain(_) | Outcome::Instead(_) => {
-                self.nothing(&split(round).1)
+                let (_, without) = split(round);
+                self.warn(&without);
+                Conclusion::Nothing(self.missing(&without))
             }
-            Outcome::Unfoldable(error) => respond::unfoldable(&error),
+            Outcome::Unfoldable(error) => Conclusion::Unfoldable(error),
+        }
+    }
+
+    pub(super) fn respond(&self, conclusion: Conclusion) -> Response<Body> {
+        match conclusion {
+            Conclusion::Answer {
+                standing,
+                pieces,
+                bodies,
+            } => respond::merged(Body::pieces(pieces, &bodies), &standing),
+            Conclusion::Replay(received) => respond::replayed(&received, &self.addresses),
+            Conclusion::Nothing(missing) => respond::bad_gateway(&missing),
+            Conclusion::Unfoldable(error) => respond::unfoldable(&error),
         }
     }
 
@@ -287,10 +343,10 @@ impl App {
         }
     }
 
-    fn missing(&self, without: &Without) -> Vec<(&str, &'static str)> {
+    fn missing(&self, without: &Without) -> Vec<(String, String)> {
         without
             .iter()
-            .map(|(backend, failure)| (self.name(*backend), failure.reason()))
+            .map(|(backend, failure)| (self.name(*backend).to_owned(), failure.reason().to_owned()))
             .collect()
     }
 
@@ -341,7 +397,7 @@ fn length(headers: &HeaderMap) -> Option<u64> {
 
 /// The bodies that a merge was made of, in the order in which it counts them, and who is not among
 /// them.
-fn split(round: Vec<Asked>) -> (Vec<bytes::Bytes>, Without) {
+fn split(round: Vec<Asked>) -> (Vec<Bytes>, Without) {
     let mut bodies = Vec::new();
     let mut without = Vec::new();
     for Asked { backend, result } in round {

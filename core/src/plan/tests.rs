@@ -52,7 +52,7 @@ fn drilldown(target: &str) -> Drilldown {
         Plan::Fan(Fan {
             drilldown: Some(drilldown),
             ..
-        }) => drilldown,
+        }) => *drilldown,
         other => panic!("{target}: {other:?}"),
     }
 }
