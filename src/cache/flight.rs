@@ -165,7 +165,7 @@ mod tests {
         let (mut alive, ended) = oneshot::channel::<()>();
         let one = flights.join("a", async || {
             let _ended = ended;
-            pending().await
+            pending::<()>().await;
         });
         let other = flights.join("a", async || unreachable!());
         drop(one);

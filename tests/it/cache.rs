@@ -23,7 +23,7 @@ const GONE_AT_ONCE: Duration = Duration::from_nanos(1);
 
 /// A pdbmux whose entries are fresh for as long as any test takes.
 async fn caching(stubs: &[&Stub]) -> Pdbmux {
-    with_ttl(stubs, Duration::from_secs(3600)).await
+    with_ttl(stubs, Duration::from_hours(1)).await
 }
 
 async fn with_ttl(stubs: &[&Stub], ttl: Duration) -> Pdbmux {
@@ -242,7 +242,7 @@ async fn r214_r216_the_budget_counts_bodies_and_what_is_longer_is_served_but_not
     let long = mux.get(NODES).await.ok().to_owned();
     let budget = |bytes| {
         move |config: &mut Config| {
-            config.facts_ttl = Duration::from_secs(3600);
+            config.facts_ttl = Duration::from_hours(1);
             config.facts_cache_bytes = bytes;
         }
     };
