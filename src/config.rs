@@ -1,7 +1,7 @@
 //! The configuration: what can be set, and by whom (R263: defaults < file < environment < flags).
 
 mod backend;
-mod duration;
+pub(crate) mod duration;
 mod env;
 mod error;
 mod file;

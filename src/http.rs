@@ -1,6 +1,7 @@
 //! The client's side: connections, requests, and the answers' heads and bodies.
 
 mod body;
+mod cached;
 mod connection;
 mod healthz;
 mod replay;

@@ -1,5 +1,6 @@
 //! pdbmux: one PuppetDB v4 query API in front of several PuppetDBs.
 
+mod cache;
 pub mod cli;
 pub mod config;
 pub mod demo;

@@ -2,6 +2,7 @@
 
 pub mod aggregates;
 pub mod damage;
+pub mod drilldown;
 pub mod fold;
 mod holder;
 pub mod jolokia;
@@ -47,6 +48,10 @@ pub struct Fan {
     pub merge: Merge,
     /// How the answer is written.
     pub layout: Layout,
+    /// What is served of the merged set, where that is decided after it may have been cached.
+    pub drilldown: Option<Box<drilldown::Drilldown>>,
+    /// What the merged set is cached under; `None` if it never is.
+    pub cache_key: Option<String>,
 }
 
 /// How an answer is written.
@@ -66,12 +71,19 @@ impl Fan {
             ask,
             merge,
             layout: Layout::AsItCame,
+            drilldown: None,
+            cache_key: None,
         }
     }
 
     /// The same question with its answer laid out for people, if the answer is put together here.
     /// Backends are then asked without: blanks between records would only be in the way.
-    pub(crate) fn pretty(self) -> Self {
+    pub(crate) fn pretty(mut self) -> Self {
+        if let Some(drilldown) = &mut self.drilldown {
+            drilldown.layout = Layout::Pretty;
+            self.ask = self.ask.without("pretty");
+            return self;
+        }
         match self.merge {
             Merge::Records(_) | Merge::Aggregates(_) | Merge::List(_) => Self {
                 ask: self.ask.without("pretty"),

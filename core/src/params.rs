@@ -56,14 +56,7 @@ impl<'r> Params<'r> {
     /// name as they came, then the changed ones that have a value. A repeated parameter is not
     /// changed (ruling 13).
     pub(crate) fn forward(&self, changes: &[(&str, Option<String>)]) -> Vec<(String, String)> {
-        let repeated = |name: &str| {
-            self.pairs
-                .iter()
-                .filter(|p| p.name == name)
-                .nth(1)
-                .is_some()
-        };
-        let changes = || changes.iter().filter(|(name, _)| !repeated(name));
+        let changes = || changes.iter().filter(|(name, _)| !self.repeats(name));
         let kept = self
             .pairs
             .iter()
@@ -73,6 +66,29 @@ impl<'r> Params<'r> {
             Some(((*name).to_owned(), encode(name, value.as_deref()?)))
         });
         kept.chain(set).collect()
+    }
+
+    /// The parameters in one canonical spelling, sorted by name and then by value (R204), without
+    /// those in `left_out`. A repeated parameter is never left out: it is forwarded as it came.
+    pub(crate) fn canonical(&self, left_out: &[&str]) -> String {
+        let mut kept: Vec<(&str, &str)> = self
+            .pairs
+            .iter()
+            .map(|pair| (&*pair.name, &*pair.value))
+            .filter(|(name, _)| !left_out.contains(name) || self.repeats(name))
+            .collect();
+        kept.sort_unstable();
+        form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(kept)
+            .finish()
+    }
+
+    fn repeats(&self, name: &str) -> bool {
+        self.pairs
+            .iter()
+            .filter(|pair| pair.name == name)
+            .nth(1)
+            .is_some()
     }
 }
 

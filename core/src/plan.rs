@@ -3,20 +3,23 @@
 //! After this no code asks which route a request came by.
 
 mod ask;
+mod cache_key;
 mod history;
 mod metrics;
 mod records;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use crate::Refusal;
+use crate::merge::drilldown::Drilldown;
 use crate::merge::records::{Keep, RecordMerge, TextOrder, Total};
-use crate::merge::{Fan, Merge};
-use crate::paging::RecordOrder;
+use crate::merge::{Fan, Layout, Merge};
+use crate::paging::{RecordOrder, Window};
 use crate::params::Params;
 use crate::provenance::{Mark, Provenance};
 use crate::query::Query;
-use crate::round::BackendId;
 use crate::route::{Route, Rule};
 use crate::settings::{Settings, Strategy};
 
@@ -58,7 +61,11 @@ pub fn plan(route: &Route<'_>, params: &Params<'_>, settings: &Settings) -> Resu
     // Aggregate event counts take no such parameter, which their backends say themselves.
     let pretty = params.is_true("pretty") && route.row.rule != Rule::AggregateEventCounts;
     Ok(match plan {
-        Plan::Fan(fan) if pretty => Plan::Fan(fan.pretty()),
+        Plan::Fan(fan) => {
+            let mut fan = if pretty { fan.pretty() } else { fan };
+            fan.cache_key = cache_key::cache_key(route, params, &fan);
+            Plan::Fan(fan)
+        }
         other => other,
     })
 }
@@ -188,36 +195,40 @@ fn source_facts(
     if query.projects() || query.is_text() || query.constrains_name() {
         return Ok(nothing);
     }
-    let only = match route.segment(1) {
-        None => None,
-        Some(value) => match settings
-            .backends
-            .iter()
-            .zip(0..)
-            .find(|(name, _)| **name == *value)
-        {
-            None => return Ok(nothing),
-            Some((_, at)) => Some(BackendId(at)),
-        },
-    };
+    let value = route.segment(1).map(Cow::into_owned);
+    if let Some(value) = &value
+        && !settings.backends.contains(value)
+    {
+        return Ok(nothing);
+    }
     let ask = Ask::new("/pdb/query/v4/facts", params, &records::UNPAGED);
     let merge = RecordMerge {
         keep: facts_keep(settings),
-        order: RecordOrder::new(&order_by, route.row.entity),
+        order: RecordOrder::default(),
         text_order: TextOrder::Bytes,
-        window,
+        window: Window::default(),
         strip: Vec::new(),
         provenance: Provenance {
             name: settings.source.clone(),
-            mark: Mark::FactsOnly(only),
+            mark: Mark::FactsOnly,
         },
+        total: Total::Unasked,
+    };
+    let drilldown = Drilldown {
+        value,
+        order: RecordOrder::new(&order_by, route.row.entity),
+        window,
         total: if params.is_true("include_total") {
             Total::Counted
         } else {
             Total::Unasked
         },
+        layout: Layout::AsItCame,
     };
-    Ok(Plan::Fan(Fan::new(ask, Merge::Records(merge))))
+    Ok(Plan::Fan(Fan {
+        drilldown: Some(Box::new(drilldown)),
+        ..Fan::new(ask, Merge::Records(merge))
+    }))
 }
 
 fn record_merge(

@@ -2,7 +2,6 @@
 
 use crate::answer::{Pieces, Source};
 use crate::json::{Span, quote};
-use crate::round::BackendId;
 
 /// What a plan does about the source fact.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -23,8 +22,8 @@ pub enum Mark {
     Key,
     /// One more fact record for each certname (R049).
     Fact,
-    /// Nothing but these fact records, of one backend only if it is given (R057, R061).
-    FactsOnly(Option<BackendId>),
+    /// Nothing but these fact records (R057).
+    FactsOnly,
 }
 
 /// The synthetic fact of the nodes that one backend wins, keys as in PuppetDB's own (R049, R050).

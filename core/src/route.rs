@@ -63,6 +63,24 @@ pub struct Row {
     pub entity: &'static str,
     /// The columns that identify a record, which break ties when pages are cut.
     pub identity: &'static [&'static str],
+    /// Whether sets of records are kept in the cache.
+    pub caching: Caching,
+}
+
+/// Whether the answers of a route are kept in the cache (R202, R203). Only sets of records ever are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caching {
+    /// They are, for `facts_ttl`.
+    Kept,
+    /// Backends are asked every time.
+    Live,
+}
+
+impl Row {
+    const fn kept(mut self) -> Self {
+        self.caching = Caching::Kept;
+        self
+    }
 }
 
 /// A line without records to merge.
@@ -81,6 +99,7 @@ const fn records(
         rule,
         entity,
         identity,
+        caching: Caching::Live,
     }
 }
 
@@ -104,11 +123,11 @@ const EVENT: &[&str] = &[
 /// Every served path; the first line that matches decides. What no line matches is unknown.
 #[rustfmt::skip]
 pub const ROUTES: &[Row] = &[
-    records("/pdb/query/v4/nodes", Rule::Nodes, "nodes", CERTNAME),
-    records("/pdb/query/v4/facts", Rule::Facts, "facts", FACT),
-    records("/pdb/query/v4/facts/{}", Rule::NamedFacts, "facts", CERTNAME),
-    records("/pdb/query/v4/facts/{}/{}", Rule::NamedFacts, "facts", CERTNAME),
-    records("/pdb/query/v4/fact-names", Rule::FactNames, "fact-names", &["name"]),
+    records("/pdb/query/v4/nodes", Rule::Nodes, "nodes", CERTNAME).kept(),
+    records("/pdb/query/v4/facts", Rule::Facts, "facts", FACT).kept(),
+    records("/pdb/query/v4/facts/{}", Rule::NamedFacts, "facts", CERTNAME).kept(),
+    records("/pdb/query/v4/facts/{}/{}", Rule::NamedFacts, "facts", CERTNAME).kept(),
+    records("/pdb/query/v4/fact-names", Rule::FactNames, "fact-names", &["name"]).kept(),
     records("/pdb/query/v4/resources", Rule::Resources, "resources", &[]),
     records("/pdb/query/v4/reports", Rule::Reports, "reports", REPORT),
     records("/pdb/query/v4/events", Rule::Events, "events", EVENT),
@@ -250,6 +269,25 @@ mod tests {
         ] {
             assert_eq!(rule(path), Some(expected), "{path}");
         }
+    }
+
+    #[test]
+    fn r202_r203_nodes_facts_and_fact_names_are_kept_and_nothing_else() {
+        let kept: Vec<_> = ROUTES
+            .iter()
+            .filter(|row| row.caching == Caching::Kept)
+            .map(|row| row.path)
+            .collect();
+        assert_eq!(
+            kept,
+            [
+                "/pdb/query/v4/nodes",
+                "/pdb/query/v4/facts",
+                "/pdb/query/v4/facts/{}",
+                "/pdb/query/v4/facts/{}/{}",
+                "/pdb/query/v4/fact-names",
+            ]
+        );
     }
 
     #[test]

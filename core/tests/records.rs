@@ -9,6 +9,7 @@ mod estate;
 mod oracle;
 
 use pdbmux_core::answer::Answer;
+use pdbmux_core::merge::drilldown::Drilldown;
 use pdbmux_core::merge::owners::FreshnessMap;
 use pdbmux_core::merge::{Context, Outcome};
 use pdbmux_core::params::Params;
@@ -30,12 +31,17 @@ struct Served {
 }
 
 impl Served {
-    fn new(answer: &Answer, bodies: &[&[u8]]) -> Self {
-        let text = String::from_utf8(answer.pieces.assemble(bodies)).unwrap();
+    fn new(answer: &Answer, bodies: &[&[u8]], drilldown: Option<&Drilldown>) -> Self {
+        let whole = answer.pieces.assemble(bodies);
+        let (body, total) = match drilldown {
+            None => (whole, answer.total),
+            Some(drilldown) => drilldown.apply(&whole).unwrap(),
+        };
+        let text = String::from_utf8(body).unwrap();
         Self {
             records: read(&text),
             text,
-            total: answer.total,
+            total,
             contributed: answer.contributed,
         }
     }
@@ -88,7 +94,9 @@ fn serve(
         assert_eq!(merged.damaged, []);
         let bodies: Vec<_> = sent.iter().map(|sent| sent.body.as_bytes()).collect();
         match merged.outcome {
-            Outcome::Answer(answer) => return Served::new(&answer, &bodies),
+            Outcome::Answer(answer) => {
+                return Served::new(&answer, &bodies, fan.drilldown.as_deref());
+            }
             Outcome::AskAgain(again) => {
                 for again in again {
                     let at = again.backend.index();

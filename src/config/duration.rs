@@ -124,7 +124,7 @@ fn number(digits: &str) -> u128 {
 }
 
 /// Writes a duration in its shortest spelling: `30s`, `1m30s`, `1.5s`, `250ms`, `0s`.
-pub(super) fn format(duration: &Duration) -> String {
+pub(crate) fn format(duration: &Duration) -> String {
     let [(_, hour), (_, minute), smaller @ ..] = UNITS;
     let nanos = duration.as_nanos();
     let (hours, minutes, rest) = (nanos / hour, nanos % hour / minute, nanos % minute);

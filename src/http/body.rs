@@ -45,34 +45,11 @@ impl Body {
 
     /// The pieces of a merged answer; `bodies` are those of the round.
     pub(crate) fn pieces(pieces: Pieces, bodies: &[Bytes]) -> Self {
-        let made = Bytes::from(pieces.made);
-        let mut parts = VecDeque::new();
-        let mut gathered = Vec::new();
-        for piece in &pieces.list {
-            let whole = match piece.source {
-                Source::Reply(at) => &bodies[usize::from(at)],
-                Source::Made => &made,
-            };
-            if piece.span.len() < SLICE {
-                gathered.extend_from_slice(&whole[piece.span.clone()]);
-                if gathered.len() < GATHER {
-                    continue;
-                }
-            }
-            if !gathered.is_empty() {
-                parts.push_back(Bytes::from(std::mem::take(&mut gathered)));
-            }
-            if piece.span.len() >= SLICE {
-                parts.push_back(whole.slice(piece.span.clone()));
-            }
-        }
-        if !gathered.is_empty() {
-            parts.push_back(Bytes::from(gathered));
-        }
-        Self::parts(parts)
+        Self::parts(gather(pieces, bodies))
     }
 
-    fn parts(parts: VecDeque<Bytes>) -> Self {
+    /// Parts of a body known whole.
+    pub(crate) fn parts(parts: VecDeque<Bytes>) -> Self {
         let left = parts.iter().map(|part| part.len() as u64).sum();
         Self {
             kind: Kind::Whole { parts, left },
@@ -99,6 +76,35 @@ impl Body {
         self.busy = Some(busy);
         self
     }
+}
+
+/// The parts in which a body is sent, given the bodies of the round.
+pub(crate) fn gather(pieces: Pieces, bodies: &[Bytes]) -> VecDeque<Bytes> {
+    let made = Bytes::from(pieces.made);
+    let mut parts = VecDeque::new();
+    let mut gathered = Vec::new();
+    for piece in &pieces.list {
+        let whole = match piece.source {
+            Source::Reply(at) => &bodies[usize::from(at)],
+            Source::Made => &made,
+        };
+        if piece.span.len() < SLICE {
+            gathered.extend_from_slice(&whole[piece.span.clone()]);
+            if gathered.len() < GATHER {
+                continue;
+            }
+        }
+        if !gathered.is_empty() {
+            parts.push_back(Bytes::from(std::mem::take(&mut gathered)));
+        }
+        if piece.span.len() >= SLICE {
+            parts.push_back(whole.slice(piece.span.clone()));
+        }
+    }
+    if !gathered.is_empty() {
+        parts.push_back(Bytes::from(gathered));
+    }
+    parts
 }
 
 impl http_body::Body for Body {

@@ -8,6 +8,7 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::body::Body;
+use super::cached::{self, AnswerCache};
 use super::replay::Addresses;
 use super::respond;
 use super::rounds::{Completeness, Rounds};
@@ -31,6 +32,7 @@ pub(super) struct Watched<'a> {
     pub(super) addresses: &'a Addresses,
     pub(super) rounds: &'a Rounds,
     pub(super) draining: &'a CancellationToken,
+    pub(super) cache: Option<&'a AnswerCache>,
 }
 
 #[derive(Serialize)]
@@ -38,6 +40,7 @@ struct Health<'h> {
     status: &'static str,
     backends: Vec<Backend<'h>>,
     query: Query,
+    cache: cached::Report,
 }
 
 #[derive(Serialize)]
@@ -119,6 +122,7 @@ async fn health(of: Watched<'_>) -> Response<Body> {
         status,
         backends,
         query: query(of),
+        cache: cached::report(of.cache).await,
     };
     match serde_json::to_string(&health) {
         Ok(body) => respond::json(code, body),
@@ -181,6 +185,7 @@ mod tests {
             addresses: &Addresses::new(upstream.addresses()),
             rounds: &Rounds::default(),
             draining: &draining,
+            cache: None,
         };
         let code = async |endpoint: Endpoint| endpoint.answer(&Method::GET, watched).await.status();
         assert_eq!(code(Endpoint::Ready).await, StatusCode::OK);

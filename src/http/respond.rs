@@ -1,10 +1,11 @@
 //! The heads of answers, and pdbmux's own answers. No other module writes a header.
 
+use std::time::Duration;
+
 use bytes::Bytes;
-use http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::header::{AGE, ALLOW, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use pdbmux_core::Refusal;
-use pdbmux_core::answer::Answer;
 use pdbmux_core::merge::fold::FoldError;
 
 use super::body::Body;
@@ -19,28 +20,62 @@ const X_RECORDS: HeaderName = HeaderName::from_static("x-records");
 const X_BACKENDS: HeaderName = HeaderName::from_static("x-backends");
 const X_MISSING: HeaderName = HeaderName::from_static("x-pdbmux-missing");
 
+const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
+
 /// Backends that an answer is made without, each with one word why.
-pub(crate) type Missing<'m> = [(&'m str, &'static str)];
+pub(crate) type Missing = [(String, String)];
+
+/// What the head of a merged answer says.
+#[derive(Debug, Clone)]
+pub(crate) struct Standing {
+    /// The size of the merged set, if it is to be sent.
+    pub(crate) total: Option<u64>,
+    /// How many backends' answers went into it.
+    pub(crate) contributed: usize,
+    /// How many backends are configured.
+    pub(crate) configured: usize,
+    /// The others.
+    pub(crate) missing: Vec<(String, String)>,
+}
 
 /// A merged answer.
-pub(crate) fn merged(
-    answer: Answer,
-    bodies: &[Bytes],
-    configured: usize,
-    missing: &Missing<'_>,
-) -> Response<Body> {
-    let mut response = Response::new(Body::pieces(answer.pieces, bodies));
+pub(crate) fn merged(body: Body, standing: &Standing) -> Response<Body> {
+    let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, JSON);
-    if let Some(total) = answer.total {
+    if let Some(total) = standing.total {
         headers.insert(X_RECORDS, HeaderValue::from(total));
     }
     text_header(
         headers,
         X_BACKENDS,
-        &format!("{}/{configured}", answer.contributed),
+        &format!("{}/{}", standing.contributed, standing.configured),
     );
-    name_missing(headers, missing);
+    name_missing(headers, &standing.missing);
+    response
+}
+
+/// Where an answer on a cached route comes from (R220).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A fresh entry.
+    Hit,
+    /// The backends, asked for this request.
+    Miss,
+    /// An entry past its time, since no backend answered.
+    Stale,
+}
+
+/// The same answer, saying where it comes from and how old it is in whole seconds (R221).
+pub(crate) fn dated(mut response: Response<Body>, origin: Origin, age: Duration) -> Response<Body> {
+    let origin = match origin {
+        Origin::Hit => "hit",
+        Origin::Miss => "miss",
+        Origin::Stale => "stale",
+    };
+    let headers = response.headers_mut();
+    headers.insert(X_CACHE, HeaderValue::from_static(origin));
+    headers.insert(AGE, HeaderValue::from(age.as_secs()));
     response
 }
 
@@ -56,7 +91,7 @@ pub(crate) fn nothing(total: Option<u64>) -> Response<Body> {
 }
 
 /// The backends that an answer is made without, one header line each.
-fn name_missing(headers: &mut HeaderMap, missing: &Missing<'_>) {
+fn name_missing(headers: &mut HeaderMap, missing: &Missing) {
     for (name, reason) in missing {
         if let Ok(value) = HeaderValue::try_from(format!("{name}; reason={reason}")) {
             headers.append(X_MISSING, value);
@@ -119,7 +154,7 @@ pub(crate) fn write_refused() -> Response<Body> {
 }
 
 /// No backend gave a usable answer and they do not agree on a refusal.
-pub(crate) fn bad_gateway(missing: &Missing<'_>) -> Response<Body> {
+pub(crate) fn bad_gateway(missing: &Missing) -> Response<Body> {
     let reasons: Vec<_> = missing
         .iter()
         .map(|(name, reason)| format!("{name}: {reason}"))

@@ -3,12 +3,15 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, future, stream};
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, Method, Request, Response};
 use hyper::body::Incoming;
 use pdbmux_core::Refusal;
+use pdbmux_core::answer::Pieces;
 use pdbmux_core::merge::damage::Damage;
+use pdbmux_core::merge::fold::FoldError;
 use pdbmux_core::merge::{Context, Fan, Merge, Merged, Outcome};
 use pdbmux_core::params::Params;
 use pdbmux_core::plan::{Ask, Plan, Turns, plan};
@@ -19,9 +22,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::body::Body;
+use super::cached::AnswerCache;
 use super::healthz::{Endpoint, Watched};
 use super::replay::Addresses;
-use super::respond;
+use super::respond::{self, Standing};
 use super::rounds::{Completeness, Rounds};
 use crate::config::Config;
 use crate::upstream::{Asked, Failure, Freshness, Pool, Received, Upstream};
@@ -36,6 +40,25 @@ pub(crate) struct App {
     addresses: Addresses,
     rounds: Rounds,
     draining: CancellationToken,
+    /// `None` if it is turned off (R209).
+    pub(super) cache: Option<AnswerCache>,
+}
+
+/// What a round came to.
+#[derive(Debug, Clone)]
+pub(super) enum Conclusion {
+    /// A merged answer, its pieces lying in these bodies.
+    Answer {
+        standing: Standing,
+        pieces: Pieces,
+        bodies: Vec<Bytes>,
+    },
+    /// An answer that all agree on is passed on.
+    Replay(Received),
+    /// No usable answer, from whom and why.
+    Nothing(Vec<(String, String)>),
+    /// Sound answers that cannot become one.
+    Unfoldable(FoldError),
 }
 
 /// Backends that an answer is made without, and why.
@@ -50,6 +73,7 @@ impl App {
             addresses: Addresses::new(upstream.addresses()),
             rounds: Rounds::default(),
             draining: CancellationToken::new(),
+            cache: AnswerCache::of(config),
             upstream,
         })
     }
@@ -78,13 +102,19 @@ impl App {
         response
     }
 
-    async fn handle(&self, method: &Method, path: &str, query: Option<&str>) -> Response<Body> {
+    async fn handle(
+        self: &Arc<Self>,
+        method: &Method,
+        path: &str,
+        query: Option<&str>,
+    ) -> Response<Body> {
         if let Some(endpoint) = Endpoint::at(path) {
             let watched = Watched {
                 upstream: &self.upstream,
                 addresses: &self.addresses,
                 rounds: &self.rounds,
                 draining: &self.draining,
+                cache: self.cache.as_ref(),
             };
             return endpoint.answer(method, watched).await;
         }
@@ -93,9 +123,12 @@ impl App {
             Ok(None) => respond::not_found(),
             Ok(Some(Plan::Write)) => respond::write_refused(),
             Ok(Some(_)) if method != Method::GET => respond::method_not_allowed("GET"),
-            Ok(Some(Plan::Nothing(total))) => respond::nothing(total),
+            Ok(Some(Plan::Nothing(total))) => self.nothing_asked(total),
             Ok(Some(Plan::Turns(ask, turns))) => self.turns(&ask, &turns).await,
-            Ok(Some(Plan::Fan(fan))) => self.fan(fan).await,
+            Ok(Some(Plan::Fan(mut fan))) => match fan.cache_key.take() {
+                Some(key) => self.cached(fan, key).await,
+                None => self.respond(self.fan(fan).await),
+            },
         }
     }
 
@@ -108,7 +141,7 @@ impl App {
     }
 
     /// Asks all backends in service at once and merges.
-    async fn fan(&self, fan: Fan) -> Response<Body> {
+    pub(super) async fn fan(&self, fan: Fan) -> Conclusion {
         let fan = Arc::new(fan);
         let ask = &fan.ask;
         let since = Instant::now();
@@ -169,7 +202,7 @@ impl App {
             let again = match merged.outcome {
                 Outcome::AskAgain(again) => again,
                 Outcome::Instead(instead) => return Box::pin(self.fan(*instead)).await,
-                _ => return self.serve(&fan.merge, round, &skipped, merged),
+                _ => return self.conclude(&fan.merge, round, &skipped, merged),
             };
             let asks: Vec<_> = again
                 .iter()
@@ -184,14 +217,14 @@ impl App {
         }
     }
 
-    /// Makes the response of what a merge made of a round.
-    fn serve(
+    /// Says what a round came to, given what a merge made of it.
+    fn conclude(
         &self,
         merge: &Merge,
         mut round: Vec<Asked>,
         skipped: &[BackendId],
         merged: Merged,
-    ) -> Response<Body> {
+    ) -> Conclusion {
         for (backend, error) in merged.damaged {
             if let Some(asked) = round.iter_mut().find(|asked| asked.backend == backend) {
                 asked.result = Err(Failure::Damaged(error));
@@ -220,23 +253,47 @@ impl App {
                     _ => Completeness::Partial,
                 };
                 self.rounds.count(completeness, answer.contributed);
-                respond::merged(answer, &bodies, configured, &self.missing(&without))
+                Conclusion::Answer {
+                    standing: Standing {
+                        total: answer.total,
+                        contributed: answer.contributed,
+                        configured,
+                        missing: self.missing(&without),
+                    },
+                    pieces: answer.pieces,
+                    bodies,
+                }
             }
             Outcome::Replay(at) => match round.into_iter().nth(at).map(|asked| asked.result) {
                 Some(Ok(received)) => {
                     if received.status >= 500 {
                         self.rounds.count(Completeness::Partial, 0);
                     }
-                    respond::replayed(&received, &self.addresses)
+                    Conclusion::Replay(received)
                 }
-                _ => respond::internal_error(),
+                _ => Conclusion::Nothing(Vec::new()),
             },
             // What is asked again or instead has been by now.
             Outcome::Nothing | Outcome::AskAgain(_) | Outcome::Instead(_) => {
                 self.rounds.count(Completeness::Partial, 0);
-                self.nothing(&with_skipped(split(round).1, skipped))
+                let without = with_skipped(split(round).1, skipped);
+                self.warn(&without);
+                Conclusion::Nothing(self.missing(&without))
             }
-            Outcome::Unfoldable(error) => respond::unfoldable(&error),
+            Outcome::Unfoldable(error) => Conclusion::Unfoldable(error),
+        }
+    }
+
+    pub(super) fn respond(&self, conclusion: Conclusion) -> Response<Body> {
+        match conclusion {
+            Conclusion::Answer {
+                standing,
+                pieces,
+                bodies,
+            } => respond::merged(Body::pieces(pieces, &bodies), &standing),
+            Conclusion::Replay(received) => respond::replayed(&received, &self.addresses),
+            Conclusion::Nothing(missing) => respond::bad_gateway(&missing),
+            Conclusion::Unfoldable(error) => respond::unfoldable(&error),
         }
     }
 
@@ -348,10 +405,10 @@ impl App {
         }
     }
 
-    fn missing(&self, without: &Without) -> Vec<(&str, &'static str)> {
+    fn missing(&self, without: &Without) -> Vec<(String, String)> {
         without
             .iter()
-            .map(|(backend, failure)| (self.name(*backend), failure.reason()))
+            .map(|(backend, failure)| (self.name(*backend).to_owned(), failure.reason().to_owned()))
             .collect()
     }
 

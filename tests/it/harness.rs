@@ -43,6 +43,8 @@ impl Pdbmux {
             backends: backends.collect(),
             // Stubs are no whole PuppetDBs: they answer what a test scripts.
             health_probe_enabled: false,
+            // Tests see what backends answer now; those of the cache turn it on.
+            facts_ttl: Duration::ZERO,
             ..Config::default()
         };
         change(&mut config);

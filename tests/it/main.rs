@@ -8,6 +8,7 @@
 )]
 
 mod aggregates;
+mod cache;
 mod cli;
 mod client;
 mod connections;

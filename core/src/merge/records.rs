@@ -164,20 +164,16 @@ impl<'p, 'b> MergedSet<'p, 'b> {
         let names = &subjects.names;
         let winners = winners(plan, readings, names, context);
         let facts = match (plan.provenance.mark, plan.provenance.name.as_deref()) {
-            (Mark::Fact | Mark::FactsOnly(_), Some(name)) => readings
+            (Mark::Fact | Mark::FactsOnly, Some(name)) => readings
                 .iter()
                 .map(|reading| SourceFact::new(name, &context.backends[reading.backend.index()]))
                 .collect(),
-            (Mark::Fact | Mark::FactsOnly(_), None) | (Mark::Nothing | Mark::Key, _) => Vec::new(),
+            (Mark::Fact | Mark::FactsOnly, None) | (Mark::Nothing | Mark::Key, _) => Vec::new(),
         };
-        let keeps_records = !matches!(plan.provenance.mark, Mark::FactsOnly(_));
+        let keeps_records = plan.provenance.mark != Mark::FactsOnly;
         let mut marked = vec![false; if facts.is_empty() { 0 } else { names.len() }];
         let mut kept = Vec::new();
         for (from, reading) in readings.iter().zip(0u16..) {
-            let is_asked_for = match plan.provenance.mark {
-                Mark::FactsOnly(Some(only)) => only == from.backend,
-                _ => true,
-            };
             for (found, entry) in from.read.entries.iter().zip(0..) {
                 let winner = found
                     .subject
@@ -191,7 +187,6 @@ impl<'p, 'b> MergedSet<'p, 'b> {
                 if let Some(subject) = found.subject
                     && let Some(marked) = marked.get_mut(subject as usize)
                     && !std::mem::replace(marked, true)
-                    && is_asked_for
                 {
                     kept.push(Kept::Fact { reading, entry });
                 }

@@ -1,4 +1,5 @@
 mod asks;
+mod cache_keys;
 mod merges;
 
 use super::*;
@@ -42,6 +43,16 @@ fn records(target: &str) -> RecordMerge {
             merge: Merge::Records(records),
             ..
         }) => records,
+        other => panic!("{target}: {other:?}"),
+    }
+}
+
+fn drilldown(target: &str) -> Drilldown {
+    match planned(&encoded(target)).unwrap() {
+        Plan::Fan(Fan {
+            drilldown: Some(drilldown),
+            ..
+        }) => *drilldown,
         other => panic!("{target}: {other:?}"),
     }
 }

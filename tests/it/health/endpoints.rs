@@ -32,8 +32,11 @@ async fn r189_to_r194_healthz_goes_by_who_answers_a_query() {
         "last_partial": null,
     });
     assert_eq!(response.status, 200);
+    let mut health = response.json();
+    // What it tells of the cache is the cache's own test.
+    health.as_object_mut().unwrap().remove("cache").unwrap();
     assert_eq!(
-        response.json(),
+        health,
         json!({"status": "ok", "backends": [of("pdb-a", "ok"), of("pdb-b", "ok")], "query": query})
     );
     b.on(REACH, Answer::status(500, "oh"));

@@ -121,7 +121,7 @@ impl<'p> Layout<'p> {
             .filter(|_| by_node && sees_name)
             .map(|name| (place("name"), name));
         let mark = match (plan.provenance.mark, name) {
-            (Mark::Fact | Mark::FactsOnly(_), _) => Some(place("environment")),
+            (Mark::Fact | Mark::FactsOnly, _) => Some(place("environment")),
             (Mark::Key, Some(name)) => Some(place(name)),
             (Mark::Key, None) | (Mark::Nothing, _) => None,
         };

@@ -244,18 +244,15 @@ fn r057_the_source_fact_is_made_of_the_facts_merge() {
         ),
         ("facts/pdbmux_source/pdb-a?query=facts{}", "none", "None"),
     ]);
-    for (target, only) in [
+    for (target, value) in [
         ("facts/pdbmux_source", None),
-        ("facts/pdbmux_source/pdb-b", Some(BackendId(1))),
+        ("facts/pdbmux_source/pdb-b", Some("pdb-b")),
     ] {
-        assert_eq!(
-            records(target).provenance.mark,
-            Mark::FactsOnly(only),
-            "{target}"
-        );
+        assert_eq!(records(target).provenance.mark, Mark::FactsOnly, "{target}");
+        assert_eq!(drilldown(target).value.as_deref(), value, "{target}");
     }
     // T15: its pages are cut from a total order like any other.
-    let order = records("facts/pdbmux_source?limit=1").order;
+    let order = drilldown("facts/pdbmux_source?limit=1").order;
     assert_eq!(order.members(), ["certname"]);
     // R067: without injection it is a fact like any other.
     let mut settings = settings();

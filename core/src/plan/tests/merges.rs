@@ -116,7 +116,6 @@ fn r149_r137_totals_are_added_counted_or_not_sent() {
         ("nodes?include_total=True", Total::Added),
         ("facts?include_total=true&limit=1", Total::Added),
         ("facts/os?include_total=true", Total::Added),
-        ("facts/pdbmux_source?include_total=true", Total::Counted),
         (
             r#"nodes?include_total=true&query=["extract",[["function","count"]]]"#,
             Total::Counted,
@@ -142,6 +141,12 @@ fn r149_r137_totals_are_added_counted_or_not_sent() {
             other => panic!("{target}: {other:?}"),
         };
         assert_eq!(total, expected, "{target}");
+    }
+    for (target, expected) in [
+        ("facts/pdbmux_source?include_total=true", Total::Counted),
+        ("facts/pdbmux_source/pdb-a", Total::Unasked),
+    ] {
+        assert_eq!(drilldown(target).total, expected, "{target}");
     }
 }
 

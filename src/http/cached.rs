@@ -1,0 +1,261 @@
+//! Routes whose answers are cached: a fresh entry, else one round for all who ask the same, else,
+//! where every backend fails, an entry past its time.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Response;
+use pdbmux_core::answer::Pieces;
+use pdbmux_core::merge::Fan;
+use pdbmux_core::merge::drilldown::Drilldown;
+use serde::Serialize;
+use tokio::time::Instant;
+
+use super::body::{Body, gather};
+use super::respond::{self, Origin, Standing};
+use super::serve::{App, Conclusion};
+use crate::cache::{Cache, Entry, Fallbacks, Flights, Memory, Stats, Store};
+use crate::config::{Config, duration};
+use crate::work;
+
+/// The answer cache and the rounds under way for it.
+#[derive(Debug)]
+pub(crate) struct AnswerCache {
+    answers: Cache<Memory>,
+    flights: Flights<Arc<Landed>>,
+}
+
+/// What came of a flight, for everyone who took part.
+#[derive(Debug)]
+enum Landed {
+    /// An entry that the flight before this one had just left.
+    Entry(Entry),
+    /// A merged answer in its parts; in one part if it is stored, or read once more.
+    Answer {
+        standing: Standing,
+        parts: VecDeque<Bytes>,
+    },
+    /// Backends were asked and agree that they do not answer this.
+    Refused(Conclusion),
+    /// Every backend failed.
+    Failed(Conclusion),
+}
+
+impl AnswerCache {
+    /// The cache as it is configured; `None` if it is turned off (R209).
+    pub(crate) fn of(config: &Config) -> Option<Self> {
+        (!config.facts_ttl.is_zero()).then(|| Self {
+            answers: Cache::new(Memory::new(config.facts_cache_bytes), config.facts_ttl),
+            flights: Flights::new(),
+        })
+    }
+}
+
+impl App {
+    /// Answers a request whose answer is cached under `key`.
+    pub(super) async fn cached(self: &Arc<Self>, fan: Fan, key: String) -> Response<Body> {
+        let drilldown = fan.drilldown.clone();
+        let Some(cache) = &self.cache else {
+            return match self.land(fan, &key).await {
+                Landed::Entry(entry) => of_entry(entry, drilldown).await,
+                Landed::Answer { standing, parts } => shown(parts, standing, drilldown).await,
+                Landed::Refused(conclusion) | Landed::Failed(conclusion) => {
+                    self.respond(conclusion)
+                }
+            };
+        };
+        if let Some(entry) = cache.answers.fresh(&key).await {
+            return cache.hit(entry, drilldown).await;
+        }
+        let flight = cache.flights.join(&key, || {
+            let (app, key) = (Arc::clone(self), key.clone());
+            async move { Arc::new(app.land(fan, &key).await) }
+        });
+        let response = match &*flight.await {
+            Landed::Entry(entry) => return cache.hit(entry.clone(), drilldown).await,
+            Landed::Answer { standing, parts } => {
+                cache.answers.served_current();
+                shown(parts.clone(), standing.clone(), drilldown).await
+            }
+            Landed::Refused(conclusion) => {
+                cache.answers.served_current();
+                self.respond(conclusion.clone())
+            }
+            Landed::Failed(conclusion) => {
+                if let Some(entry) = cache.answers.of_any_age(&key).await {
+                    return cache.stale(entry, drilldown).await;
+                }
+                self.respond(conclusion.clone())
+            }
+        };
+        respond::dated(response, Origin::Miss, Duration::ZERO)
+    }
+
+    /// No record on a cached route, which is known without asking anyone.
+    pub(super) fn nothing_asked(&self, total: Option<u64>) -> Response<Body> {
+        let response = respond::nothing(total);
+        match self.cache {
+            Some(_) => respond::dated(response, Origin::Miss, Duration::ZERO),
+            None => response,
+        }
+    }
+
+    /// Asks the backends and stores their answer, if it is one to be stored.
+    async fn land(&self, fan: Fan, key: &str) -> Landed {
+        let cache = self.cache.as_ref().map(|cache| &cache.answers);
+        // Whoever looked for an entry just before one was stored comes here just after.
+        if let Some(cache) = cache
+            && let Some(entry) = cache.fresh(key).await
+        {
+            return Landed::Entry(entry);
+        }
+        let is_read = fan.drilldown.is_some();
+        let (standing, pieces, bodies) = match self.fan(fan).await {
+            Conclusion::Answer {
+                standing,
+                pieces,
+                bodies,
+            } => (standing, pieces, bodies),
+            // A unanimous 5xx is a failed round (R025).
+            Conclusion::Replay(received) if received.status < 500 => {
+                return Landed::Refused(Conclusion::Replay(received));
+            }
+            refused @ Conclusion::Unfoldable(_) => return Landed::Refused(refused),
+            failed => return Landed::Failed(failed),
+        };
+        let is_complete = standing.contributed == standing.configured;
+        let taking = match cache {
+            Some(cache) if cache.takes(key, pieces.len(), is_complete).await => Some(cache),
+            _ => None,
+        };
+        if taking.is_none() && !is_read {
+            let parts = gather(pieces, &bodies);
+            return Landed::Answer { standing, parts };
+        }
+        let body = assemble(pieces, bodies).await;
+        if let Some(cache) = taking {
+            cache.put(key, entry(&standing, body.clone())).await;
+        }
+        Landed::Answer {
+            standing,
+            parts: VecDeque::from([body]),
+        }
+    }
+}
+
+impl AnswerCache {
+    async fn hit(&self, entry: Entry, drilldown: Option<Box<Drilldown>>) -> Response<Body> {
+        self.answers.served_current();
+        let age = entry.age();
+        respond::dated(of_entry(entry, drilldown).await, Origin::Hit, age)
+    }
+
+    async fn stale(&self, entry: Entry, drilldown: Option<Box<Drilldown>>) -> Response<Body> {
+        self.answers.served_stale();
+        let age = entry.age();
+        tracing::warn!(?age, "every backend failed: an older answer is served");
+        respond::dated(of_entry(entry, drilldown).await, Origin::Stale, age)
+    }
+}
+
+fn entry(standing: &Standing, body: Bytes) -> Entry {
+    let Standing {
+        total,
+        contributed,
+        configured,
+        missing,
+    } = standing.clone();
+    Entry {
+        body,
+        total,
+        contributed,
+        configured,
+        missing,
+        stored: Instant::now(),
+    }
+}
+
+async fn of_entry(entry: Entry, drilldown: Option<Box<Drilldown>>) -> Response<Body> {
+    let standing = Standing {
+        total: entry.total,
+        contributed: entry.contributed,
+        configured: entry.configured,
+        missing: entry.missing,
+    };
+    shown(VecDeque::from([entry.body]), standing, drilldown).await
+}
+
+/// The response of a merged set, or of what a drilldown shows of it, which reads a set in one part.
+async fn shown(
+    mut parts: VecDeque<Bytes>,
+    mut standing: Standing,
+    drilldown: Option<Box<Drilldown>>,
+) -> Response<Body> {
+    let Some(drilldown) = drilldown else {
+        return respond::merged(Body::parts(parts), &standing);
+    };
+    let whole = parts.pop_front().unwrap_or_default();
+    let shown = work::run(whole.len(), move || drilldown.apply(&whole)).await;
+    let Some((body, total)) = shown else {
+        return respond::internal_error();
+    };
+    standing.total = total;
+    respond::merged(Body::whole(body), &standing)
+}
+
+/// An answer in one run of bytes: its pieces would keep all bodies of the round.
+async fn assemble(pieces: Pieces, bodies: Vec<Bytes>) -> Bytes {
+    let length = pieces.len();
+    let assemble = move || {
+        let bodies: Vec<_> = bodies.iter().map(|body| &**body).collect();
+        Bytes::from(pieces.assemble(&bodies))
+    };
+    work::run(length, assemble).await
+}
+
+/// What `/healthz` tells of the cache (R199).
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    backend: &'static str,
+    ttl: String,
+    entries: usize,
+    stale_entries: usize,
+    bytes: usize,
+    serving_stale: bool,
+    stale_served: u64,
+    /// RFC 3339; `null` if that never happened.
+    last_stale_served: Option<String>,
+}
+
+/// What `/healthz` tells of `cache`, or of there being none.
+pub(super) async fn report(cache: Option<&AnswerCache>) -> Report {
+    let (backend, ttl, stats, fallbacks) = match cache {
+        None => (
+            "none",
+            Duration::ZERO,
+            Stats::default(),
+            Fallbacks::default(),
+        ),
+        Some(AnswerCache { answers, .. }) => (
+            Memory::NAME,
+            answers.ttl(),
+            answers.stats().await,
+            answers.fallbacks(),
+        ),
+    };
+    let last = fallbacks
+        .last
+        .and_then(|last| jiff::Timestamp::try_from(last).ok());
+    Report {
+        backend,
+        ttl: duration::format(&ttl),
+        entries: stats.entries,
+        stale_entries: stats.stale_entries,
+        bytes: stats.bytes,
+        serving_stale: fallbacks.serving,
+        stale_served: fallbacks.count,
+        last_stale_served: last.map(|last| format!("{last:.3}")),
+    }
+}
