@@ -33,34 +33,16 @@ pub(super) fn fact_names(
         Some(paging::Direction::Desc) => Direction::Desc,
         Some(paging::Direction::Asc) | None => Direction::Asc,
     };
-    let counted = params.is_true("include_total");
-    // The total is the size of the whole union, so all of it is needed then.
-    let limit = if counted {
-        None
-    } else {
-        window.upstream_limit()
-    };
-    let changes: &[_] = if window == Window::default() {
-        &[]
-    } else {
-        let order_by = order_by.and_then_by(route.row.identity);
-        &[
-            ("limit", None),
-            ("offset", None),
-            ("order_by", Some(order_by.to_json())),
-        ]
-    };
+    // Whole lists are short, and no cut of one can be relied on: what a database that orders text by
+    // a language leaves off may belong into the window (trap T12).
+    let changes = [("limit", None), ("offset", None)];
     Ok(Fan::new(
-        Ask::new(route.path, params, changes).with_limit(limit),
+        Ask::new(route.path, params, &changes),
         Merge::List(ListMerge {
             direction,
             window,
             source: settings.source.clone(),
-            total: if counted {
-                Total::Counted
-            } else {
-                Total::Unasked
-            },
+            total: counted(params),
         }),
     ))
 }
@@ -70,20 +52,24 @@ pub(super) fn fact_names(
 pub(super) fn event_counts(route: &Route<'_>, params: &Params<'_>) -> Result<Fan, Refusal> {
     let Paging { window, order_by } = Paging::of(params)?;
     let changes = [("limit", None), ("offset", None), ("include_total", None)];
-    let total = if params.is_true("include_total") {
-        Total::Counted
-    } else {
-        Total::Unasked
-    };
     let fold = FoldPlan::event_counts();
     let order = RecordOrder::new(&order_by, route.row.entity);
     let merge = Merge::Aggregates(AggregateMerge {
         fold,
         order,
         window,
-        total,
+        total: counted(params),
     });
     Ok(Fan::new(Ask::new(route.path, params, &changes), merge))
+}
+
+/// The total of what is whole only here.
+fn counted(params: &Params<'_>) -> Total {
+    if params.is_true("include_total") {
+        Total::Counted
+    } else {
+        Total::Unasked
+    }
 }
 
 /// `/aggregate-event-counts`, which takes no paging: a backend refuses it in its own words.
