@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt, future, stream};
-use http::header::CONTENT_LENGTH;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, Method, Request, Response};
 use hyper::body::Incoming;
 use pdbmux_core::Refusal;
@@ -177,10 +177,8 @@ impl App {
                         "backends sent facts of the source fact's own name: dropped"
                     );
                 }
-                let (bodies, mut without) = split(round);
-                without.retain(|(_, failure)| {
-                    !matches!(failure, Failure::Status(status) if merge.tolerates(*status))
-                });
+                let (bodies, without) = split(round);
+                let without = missed(merge, without);
                 self.warn(&without);
                 let configured = self.upstream.backends().len();
                 respond::merged(answer, &bodies, configured, &self.missing(&without))
@@ -191,7 +189,7 @@ impl App {
             },
             // What is asked again or instead has been by now.
             Outcome::Nothing | Outcome::AskAgain(_) | Outcome::Instead(_) => {
-                self.nothing(&split(round).1)
+                self.nothing(&missed(merge, split(round).1))
             }
             Outcome::Unfoldable(error) => respond::unfoldable(&error),
         }
@@ -259,13 +257,14 @@ impl App {
     }
 
     /// Passes a success on, once its first bytes are there: until then a backend that breaks off,
-    /// or sends no JSON, has failed like any other and the next can take its turn (ruling 12).
+    /// or sends neither JSON nor the script that metrics are wrapped in under `callback` (trap T75),
+    /// has failed like any other and the next can take its turn (ruling 12).
     async fn pass(&self, response: Response<Incoming>) -> Result<Response<Body>, Failure> {
         let (head, mut body) = response.into_parts();
         let length = length(&head.headers);
         let first = self.upstream.next_bytes(&mut body).await.transpose()?;
         let first = first.unwrap_or_default();
-        if !begins_as_json(&first) {
+        if !is_script(&head.headers) && !begins_as_json(&first) {
             let (line, column) = (1, 1);
             return Err(Failure::Damaged(Damage::Malformed { line, column }));
         }
@@ -338,8 +337,21 @@ fn begins_as_json(bytes: &[u8]) -> bool {
     }
 }
 
+fn is_script(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+    content_type.is_some_and(|it| it.starts_with("text/javascript"))
+}
+
 fn length(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// Those of `without` that an answer lacks something by.
+fn missed(merge: &Merge, mut without: Without) -> Without {
+    without.retain(
+        |(_, failure)| !matches!(failure, Failure::Status(status) if merge.tolerates(*status)),
+    );
+    without
 }
 
 /// The bodies that a merge was made of, in the order in which it counts them, and who is not among
