@@ -103,9 +103,12 @@ pub(super) fn events_of_report(
             .map(|(_, raw)| raw)
             .collect();
         let narrowed = narrowed.join("&");
+        let narrowed = Params::read(&narrowed)?;
         let events = Route::find("/pdb/query/v4/events")?;
-        if let Some(events) = events
-            && let Plan::Fan(fan) = super::plan(&events, &Params::read(&narrowed)?, settings)?
+        // A repeated query stays as it came, and so is not narrowed.
+        if narrowed.get("query").is_some()
+            && let Some(events) = events
+            && let Plan::Fan(fan) = super::plan(&events, &narrowed, settings)?
         {
             otherwise = Some(Box::new(fan));
         }

@@ -1,4 +1,5 @@
 mod asks;
+mod history;
 mod merges;
 
 use super::*;
