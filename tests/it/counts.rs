@@ -110,6 +110,21 @@ async fn r136_r137_t22_t31_subjects_are_ordered_cut_and_counted_after_the_fold()
 }
 
 #[tokio::test]
+async fn t30_counts_are_filtered_when_they_are_whole() {
+    let a = list(&[count(1, "both"), count(1, "one")]);
+    let (first, _b, mux) = pair(COUNTS, &a, &list(&[count(1, "both")])).await;
+    let parameters = [
+        ("summarize_by", "resource"),
+        ("counts_filter", r#"[">","failures",1]"#),
+        ("include_total", "true"),
+    ];
+    let response = mux.ask(COUNTS, &parameters).await;
+    assert_eq!(response.ok(), list(&[count(2, "both")]));
+    assert_eq!(response.header("x-records"), Some("1"));
+    assert_eq!(first.only().param("counts_filter"), None);
+}
+
+#[tokio::test]
 async fn r108_r110_summaries_are_added_and_their_parameters_are_the_backends_to_refuse() {
     let summary = |by: &str, failures: u32| {
         format!(r#"{{"summarize_by":"{by}","failures":{failures},"total":9}}"#)

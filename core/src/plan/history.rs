@@ -2,7 +2,7 @@
 
 use crate::Refusal;
 use crate::json::quote;
-use crate::merge::aggregates::AggregateMerge;
+use crate::merge::aggregates::{AggregateMerge, CountsFilter};
 use crate::merge::fold::FoldPlan;
 use crate::merge::listing::ListMerge;
 use crate::merge::names::Direction;
@@ -47,15 +47,20 @@ pub(super) fn fact_names(
     ))
 }
 
-/// `/event-counts`: every subject is needed before the counts are whole, so no limit is pushed down
-/// (trap T31). The order is, so that a backend can refuse a column that there is not.
+/// `/event-counts`: every subject is needed before the counts are whole, so neither a limit nor a
+/// filter of counts is pushed down (traps T30, T31). The order is, so that a backend can refuse a column that there is not.
 pub(super) fn event_counts(route: &Route<'_>, params: &Params<'_>) -> Result<Fan, Refusal> {
     let Paging { window, order_by } = Paging::of(params)?;
-    let changes = [("limit", None), ("offset", None), ("include_total", None)];
+    let mut changes = vec![("limit", None), ("offset", None), ("include_total", None)];
+    let filter = params.get("counts_filter").and_then(CountsFilter::parse);
+    if filter.is_some() {
+        changes.push(("counts_filter", None));
+    }
     let fold = FoldPlan::event_counts();
     let order = RecordOrder::new(&order_by, route.row.entity);
     let merge = Merge::Aggregates(AggregateMerge {
         fold,
+        filter,
         order,
         window,
         total: counted(params),
@@ -76,6 +81,7 @@ fn counted(params: &Params<'_>) -> Total {
 pub(super) fn aggregate_event_counts(route: &Route<'_>, params: &Params<'_>) -> Fan {
     let merge = Merge::Aggregates(AggregateMerge {
         fold: FoldPlan::aggregate_event_counts(),
+        filter: None,
         order: RecordOrder::default(),
         window: Window::default(),
         total: Total::Unasked,

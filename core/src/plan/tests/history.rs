@@ -204,6 +204,21 @@ fn r136_t31_counts_are_asked_for_whole_and_ordered_cut_and_counted_here() {
 }
 
 #[test]
+fn t30_a_filter_of_counts_is_applied_here_unless_it_is_the_backends_to_refuse() {
+    let filter = r#"counts_filter=[">","failures",1]"#;
+    let target = format!("event-counts?{filter}&summarize_by=certname");
+    assert_asked(&[(&target, "all", "event-counts?summarize_by=certname")]);
+    for forwarded in [
+        r#"event-counts?counts_filter=["=","total",1]"#,
+        "event-counts?counts_filter=[x",
+        // What it takes away there are subjects, which are not told.
+        r#"aggregate-event-counts?counts_filter=["=","failures",1]"#,
+    ] {
+        assert_asked(&[(forwarded, "all", forwarded)]);
+    }
+}
+
+#[test]
 fn d13_the_events_of_a_report_can_be_asked_for_otherwise() {
     let otherwise = |target: &str| match fan(target).merge {
         Merge::Holder(otherwise) => otherwise.map(|fan| fan.ask.target()),
