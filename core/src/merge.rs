@@ -23,7 +23,7 @@ use damage::Damage;
 /// How the answers of a fan-out become one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Merge {
-    /// By certname.
+    /// By what each record is about: its node, or the record itself.
     Records(records::RecordMerge),
     /// By grouping key.
     Aggregates(aggregates::AggregateMerge),
@@ -147,7 +147,7 @@ impl Merge {
             Self::Version => whole::lowest_version(round),
             Self::First => whole::first(round),
             Self::Metrics(metrics) => whole::metrics(metrics, round),
-            Self::List(plan) => listing::merge(plan, round, limits),
+            Self::List(plan) => listing::merge(plan, round),
             Self::Holder(otherwise) => holder::merge(round, otherwise.as_deref()),
         }
     }

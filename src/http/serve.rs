@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, future, stream};
-use http::header::CONTENT_LENGTH;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, Method, Request, Response};
 use hyper::body::Incoming;
 use pdbmux_core::Refusal;
@@ -240,17 +240,13 @@ impl App {
                     );
                 }
                 let (bodies, without) = split(round);
-                let (tolerated, without): (Vec<_>, Vec<_>) = without.into_iter().partition(
-                    |(_, failure)| {
-                        matches!(failure, Failure::Status(status) if merge.tolerates(*status))
-                    },
-                );
-                let without = with_skipped(without, skipped);
+                let without = with_skipped(missed(merge, without), skipped);
                 self.warn(&without);
                 let configured = self.upstream.backends().len();
-                let completeness = match answer.contributed + tolerated.len() {
-                    all if all >= configured => Completeness::Full,
-                    _ => Completeness::Partial,
+                let completeness = if without.is_empty() {
+                    Completeness::Full
+                } else {
+                    Completeness::Partial
                 };
                 self.rounds.count(completeness, answer.contributed);
                 Conclusion::Answer {
@@ -276,7 +272,7 @@ impl App {
             // What is asked again or instead has been by now.
             Outcome::Nothing | Outcome::AskAgain(_) | Outcome::Instead(_) => {
                 self.rounds.count(Completeness::Partial, 0);
-                let without = with_skipped(split(round).1, skipped);
+                let without = with_skipped(missed(merge, split(round).1), skipped);
                 self.warn(&without);
                 Conclusion::Nothing(self.missing(&without))
             }
@@ -370,13 +366,14 @@ impl App {
     }
 
     /// Passes a success on, once its first bytes are there: until then a backend that breaks off,
-    /// or sends no JSON, has failed like any other and the next can take its turn (ruling 12).
+    /// or sends neither JSON nor the script that metrics are wrapped in under `callback` (trap T75),
+    /// has failed like any other and the next can take its turn (ruling 12).
     async fn pass(&self, response: Response<Incoming>) -> Result<Response<Body>, Failure> {
         let (head, mut body) = response.into_parts();
         let length = length(&head.headers);
         let first = self.upstream.next_bytes(&mut body).await.transpose()?;
         let first = first.unwrap_or_default();
-        if !begins_as_json(&first) {
+        if !is_script(&head.headers) && !begins_as_json(&first) {
             let (line, column) = (1, 1);
             return Err(Failure::Damaged(Damage::Malformed { line, column }));
         }
@@ -464,8 +461,21 @@ fn begins_as_json(bytes: &[u8]) -> bool {
     }
 }
 
+fn is_script(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+    content_type.is_some_and(|it| it.starts_with("text/javascript"))
+}
+
 fn length(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// Those of `without` that an answer lacks something by.
+fn missed(merge: &Merge, mut without: Without) -> Without {
+    without.retain(
+        |(_, failure)| !matches!(failure, Failure::Status(status) if merge.tolerates(*status)),
+    );
+    without
 }
 
 /// The bodies that a merge was made of, in the order in which it counts them, and who is not among

@@ -6,7 +6,7 @@ use crate::stub::{Answer, Stub};
 const NODES: &str = "/pdb/query/v4/nodes";
 
 /// Routes that are asked of peers, one of each kind.
-const PEERS: [&str; 8] = [
+const PEERS: [&str; 16] = [
     NODES,
     "/pdb/query/v4/facts",
     "/pdb/query/v4/facts/os",
@@ -15,6 +15,14 @@ const PEERS: [&str; 8] = [
     "/pdb/meta/v1/version",
     "/pdb/meta/v1/server-time",
     "/metrics/v2/read/java.lang:type=Memory",
+    "/metrics/v2/list",
+    "/metrics/v1/mbeans",
+    "/metrics/v1/mbeans/java.lang%3Atype%3DMemory",
+    "/pdb/query/v4/fact-names",
+    "/pdb/query/v4/reports",
+    "/pdb/query/v4/events",
+    "/pdb/query/v4/event-counts",
+    "/pdb/query/v4/aggregate-event-counts",
 ];
 
 async fn pair(a: Answer, b: Answer) -> (Stub, Stub, Pdbmux) {

@@ -1,4 +1,6 @@
-//! Aggregates: folded by key, then ordered and cut.
+//! Aggregates: folded by key, then filtered, ordered and cut.
+
+mod filter;
 
 use crate::answer::{Answer, ArrayPieces};
 use crate::merge::fold::{FoldPlan, Rows, fold};
@@ -7,11 +9,15 @@ use crate::merge::{Merged, Outcome, add_totals, read_round};
 use crate::paging::{RecordOrder, Window};
 use crate::round::{Part, Verdict};
 
+pub use filter::CountsFilter;
+
 /// How aggregate rows of several backends become one set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AggregateMerge {
     /// Which rows belong together and how their columns combine.
     pub fold: FoldPlan,
+    /// Which of the folded rows there are.
+    pub filter: Option<CountsFilter>,
     /// The order of the folded rows.
     pub order: RecordOrder,
     /// The part of them that is served, cut after the fold (R136).
@@ -37,6 +43,9 @@ pub fn merge(plan: &AggregateMerge, round: &[Part<'_>]) -> Merged {
             match fold(&plan.fold, answers) {
                 Err(error) => Outcome::Unfoldable(error),
                 Ok(mut rows) => {
+                    if let Some(filter) = &plan.filter {
+                        rows.retain(|row| filter.passes(row));
+                    }
                     let members = plan.order.members();
                     rows.sort_by(|a, b| {
                         plan.order
@@ -79,6 +88,7 @@ mod tests {
         let (fold, _) = FoldPlan::new(query.extract().unwrap()).unwrap().unwrap();
         AggregateMerge {
             fold,
+            filter: None,
             order: RecordOrder::new(&OrderBy::parse(order_by).unwrap(), "nodes"),
             window: Window { offset, limit },
             total: Total::Counted,
@@ -145,6 +155,120 @@ mod tests {
                 answer(merged),
                 (expected, Some(3), 2),
                 "{order_by} {offset}"
+            );
+        }
+    }
+
+    #[test]
+    fn ruling_7_rows_are_ordered_by_what_they_are_folded_to_shown_or_not() {
+        let by_average = r#"["extract",[["function","avg","x"],"k"],["group_by","k"]]"#;
+        let averages = [
+            (
+                200,
+                r#"[{"sum":10,"count":1,"k":"a"},{"sum":9,"count":1,"k":"b"}]"#,
+                None,
+            ),
+            // Counting each backend's own average, "a" would come first.
+            (
+                200,
+                r#"[{"sum":0,"count":9,"k":"a"},{"sum":3,"count":1,"k":"b"}]"#,
+                None,
+            ),
+        ];
+        let unseen = r#"["extract",[["function","count"]],["group_by","k"]]"#;
+        let counts = [
+            (200, r#"[{"count":1,"k":"b"},{"count":2,"k":"a"}]"#, None),
+            (200, r#"[{"count":5,"k":"c"},{"count":1,"k":null}]"#, None),
+        ];
+        for (extract, order_by, told, expected) in [
+            (
+                by_average,
+                r#"[{"field":"avg","order":"desc"}]"#,
+                averages,
+                r#"[{"avg":6.0,"k":"b"},{"avg":1.0,"k":"a"}]"#,
+            ),
+            (
+                by_average,
+                r#"[{"field":"avg"}]"#,
+                averages,
+                r#"[{"avg":1.0,"k":"a"},{"avg":6.0,"k":"b"}]"#,
+            ),
+            (
+                unseen,
+                r#"[{"field":"k"}]"#,
+                counts,
+                r#"[{"count":2},{"count":1},{"count":5},{"count":1}]"#,
+            ),
+            (
+                unseen,
+                r#"[{"field":"count","order":"desc"},{"field":"k","order":"desc"}]"#,
+                counts,
+                r#"[{"count":5},{"count":2},{"count":1},{"count":1}]"#,
+            ),
+        ] {
+            let (text, total, _) = answer(run(&plan(extract, order_by, 0, None), &told));
+            let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+            let expected: serde_json::Value = serde_json::from_str(expected).unwrap();
+            assert_eq!(found.as_array().unwrap().len() as u64, total.unwrap());
+            for (found, expected) in found
+                .as_array()
+                .unwrap()
+                .iter()
+                .zip(expected.as_array().unwrap())
+            {
+                assert_eq!(found["k"], expected["k"], "{text}");
+                for name in ["avg", "count"] {
+                    assert_eq!(found[name].as_f64(), expected[name].as_f64(), "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn t30_added_counts_are_filtered_then_cut_and_counted() {
+        let row = |failures: u32, title: &str| {
+            format!(
+                r#"{{"failures":{failures},"subject_type":"certname","subject":{{"title":"{title}"}}}}"#
+            )
+        };
+        let (a, b) = (
+            format!("[{},{},{}]", row(1, "both"), row(2, "two"), row(0, "none")),
+            format!(
+                "[{},{}]",
+                row(1, "both"),
+                r#"{"skips":1,"subject":"skips only"}"#
+            ),
+        );
+        for (filter, expected) in [
+            (r#"[">","failures",1]"#, vec![row(2, "both"), row(2, "two")]),
+            (
+                r#"[">=","failures",2.0]"#,
+                vec![row(2, "both"), row(2, "two")],
+            ),
+            (r#"["=","failures",1]"#, vec![]),
+            (r#"["<","failures",2]"#, vec![row(0, "none")]),
+            (r#"["<=","failures",0]"#, vec![row(0, "none")]),
+        ] {
+            let mut plan = AggregateMerge {
+                fold: FoldPlan::event_counts(),
+                filter: CountsFilter::parse(filter),
+                order: RecordOrder::default(),
+                window: Window::default(),
+                total: Total::Counted,
+            };
+            let told = [(200, &*a, None), (200, &*b, None)];
+            let count = Some(expected.len() as u64);
+            let whole = format!("[{}]", expected.join(","));
+            assert_eq!(answer(run(&plan, &told)), (whole, count, 2), "{filter}");
+            plan.window = Window {
+                offset: 1,
+                limit: Some(1),
+            };
+            let page = expected.get(1).cloned().unwrap_or_default();
+            assert_eq!(
+                answer(run(&plan, &told)),
+                (format!("[{page}]"), count, 2),
+                "{filter}"
             );
         }
     }

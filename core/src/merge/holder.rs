@@ -3,7 +3,7 @@
 use crate::answer::{Answer, Pieces, Source};
 use crate::json::{Elements, ScanError};
 use crate::merge::{Fan, Merged, Outcome, read_round};
-use crate::round::{Part, Verdict};
+use crate::round::{Part, Reply, Verdict};
 
 /// Serves the answer of the backend that holds the report (R102-R104).
 ///
@@ -19,21 +19,29 @@ pub(super) fn merge(round: &[Part<'_>], otherwise: Option<&Fan>) -> Merged {
     let outcome = if let Some(holder) = readings.good.first() {
         let mut pieces = Pieces::default();
         pieces.push(Source::Reply(0), 0..holder.body.len());
-        let contributed = readings.good.len();
         Outcome::Answer(Answer {
             pieces,
             total: holder.total,
-            contributed,
+            // However many hold it, one speaks (R187).
+            contributed: 1,
             dropped: 0,
         })
     } else {
         let status = |part: &Part<'_>| part.reply.map(|reply| reply.status);
-        let own = |part: &Part<'_>| status(part).is_some_and(|s| s >= 400 && s != 404);
-        match (round.iter().position(own), otherwise, readings.verdict) {
-            (Some(at), Some(fan), _) if status(&round[at]) == Some(500) => {
-                Outcome::Instead(Box::new(fan.clone()))
+        let refuses = |part: &Part<'_>| status(part).is_some_and(|s| s >= 400 && s != 404);
+        let own = round.iter().position(refuses);
+        let is_at_fault = round.iter().any(|part| status(part) == Some(500));
+        match (own, otherwise, readings.verdict) {
+            (_, Some(fan), _) if is_at_fault => Outcome::Instead(Box::new(fan.clone())),
+            (Some(at), ..) => Outcome::Replay(at),
+            // PuppetDB's own "no such report" before the page of whatever stands in front of one
+            // (trap T45).
+            (None, _, Verdict::Replay(at)) => {
+                let told = round
+                    .iter()
+                    .position(|part| part.reply.is_some_and(is_json));
+                Outcome::Replay(told.unwrap_or(at))
             }
-            (Some(at), ..) | (None, _, Verdict::Replay(at)) => Outcome::Replay(at),
             (None, _, Verdict::Merge | Verdict::Nothing) => Outcome::Nothing,
         }
     };
@@ -43,10 +51,18 @@ pub(super) fn merge(round: &[Part<'_>], otherwise: Option<&Fan>) -> Merged {
     }
 }
 
+fn is_json(reply: Reply<'_>) -> bool {
+    reply.body.trim_ascii_start().starts_with(b"{")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::round::{BackendId, Reply};
+    use crate::merge::Merge;
+    use crate::plan::Ask;
+    use crate::round::BackendId;
+
+    type Body<'b> = &'b [u8];
 
     fn round<'b>(parts: &[Option<(u16, &'b [u8])>]) -> Vec<Part<'b>> {
         let parts = parts.iter().zip(0..);
@@ -98,6 +114,55 @@ mod tests {
             served(&[Some((404, b"a")), Some((200, b"[1"))]),
             Err(Outcome::Nothing)
         );
+    }
+
+    #[test]
+    fn t45_puppetdbs_own_404_goes_before_that_of_a_server_in_front_of_one() {
+        let (html, own): (Body<'_>, Body<'_>) = (b"<html>", b" {\"error\":\"none\"}");
+        for (bodies, at) in [([html, own], 1), ([own, html], 0), ([html, html], 0)] {
+            let parts = bodies.map(|body| Some((404, body)));
+            assert_eq!(served(&parts), Err(Outcome::Replay(at)), "{bodies:?}");
+        }
+    }
+
+    #[test]
+    fn r187_one_speaks_however_many_hold_it() {
+        let both = round(&[Some((200, b"[1]")), Some((200, b"[2]"))]);
+        let Outcome::Answer(answer) = merge(&both, None).outcome else {
+            panic!("not served")
+        };
+        assert_eq!(answer.contributed, 1);
+    }
+
+    #[test]
+    fn d13_a_fault_of_500_is_asked_around_whoever_else_is_out() {
+        let fan = Fan::new(Ask::own("/pdb/query/v4/events", &[]), Merge::First);
+        let ill: Option<(u16, &[u8])> = Some((500, b"x"));
+        let (lost, down, refused) = (
+            Some((404, &b"{}"[..])),
+            Some((503, &b"x"[..])),
+            Some((400, &b"x"[..])),
+        );
+        for parts in [[lost, ill], [None, ill], [down, ill], [ill, lost]] {
+            let outcome = merge(&round(&parts), Some(&fan)).outcome;
+            assert_eq!(
+                outcome,
+                Outcome::Instead(Box::new(fan.clone())),
+                "{parts:?}"
+            );
+        }
+        for (parts, expected) in [
+            ([lost, refused], Outcome::Replay(1)),
+            ([lost, down], Outcome::Replay(1)),
+            ([lost, lost], Outcome::Replay(0)),
+            ([lost, None], Outcome::Nothing),
+        ] {
+            assert_eq!(
+                merge(&round(&parts), Some(&fan)).outcome,
+                expected,
+                "{parts:?}"
+            );
+        }
     }
 
     #[test]

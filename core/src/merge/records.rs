@@ -1,7 +1,8 @@
-//! Records of nodes: one winner for each certname, then order, window and provenance.
+//! Records: which of the copies of each are kept, then order, window and provenance.
 //!
-//! `/nodes` and the `/facts` family differ in two things only: where the age of a node's data is
-//! read from, and what names the winner in the answer.
+//! `/nodes` and the `/facts` family keep one winner for each certname. They differ in two things
+//! only: where the age of a node's data is read from, and what names the winner in the answer.
+//! `/reports` and `/events` are history, of which every record is kept, once.
 
 mod scan;
 mod window;
@@ -96,9 +97,9 @@ pub enum TextOrder {
 pub enum Total {
     /// It was not asked for.
     Unasked,
-    /// The backends' own totals, added: an upper bound where nodes are held twice (R149).
+    /// The backends' own totals, added: an upper bound where records are held twice (R149).
     Added,
-    /// The number of records before the window, all of which were made here.
+    /// The number of records before the window, all of which are known here.
     Counted,
 }
 

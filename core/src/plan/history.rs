@@ -2,7 +2,7 @@
 
 use crate::Refusal;
 use crate::json::quote;
-use crate::merge::aggregates::AggregateMerge;
+use crate::merge::aggregates::{AggregateMerge, CountsFilter};
 use crate::merge::fold::FoldPlan;
 use crate::merge::listing::ListMerge;
 use crate::merge::names::Direction;
@@ -33,63 +33,55 @@ pub(super) fn fact_names(
         Some(paging::Direction::Desc) => Direction::Desc,
         Some(paging::Direction::Asc) | None => Direction::Asc,
     };
-    let counted = params.is_true("include_total");
-    // The total is the size of the whole union, so all of it is needed then.
-    let limit = if counted {
-        None
-    } else {
-        window.upstream_limit()
-    };
-    let changes: &[_] = if window == Window::default() {
-        &[]
-    } else {
-        let order_by = order_by.and_then_by(route.row.identity);
-        &[
-            ("limit", None),
-            ("offset", None),
-            ("order_by", Some(order_by.to_json())),
-        ]
-    };
+    // Whole lists are short, and no cut of one can be relied on: what a database that orders text by
+    // a language leaves off may belong into the window (trap T12).
+    let changes = [("limit", None), ("offset", None)];
     Ok(Fan::new(
-        Ask::new(route.path, params, changes).with_limit(limit),
+        Ask::new(route.path, params, &changes),
         Merge::List(ListMerge {
             direction,
             window,
             source: settings.source.clone(),
-            total: if counted {
-                Total::Counted
-            } else {
-                Total::Unasked
-            },
+            total: counted(params),
         }),
     ))
 }
 
-/// `/event-counts`: every subject is needed before the counts are whole, so no limit is pushed down
-/// (trap T31). The order is, so that a backend can refuse a column that there is not.
+/// `/event-counts`: every subject is needed before the counts are whole, so neither a limit nor a
+/// filter of counts is pushed down (traps T30, T31). The order is, so that a backend can refuse a column that there is not.
 pub(super) fn event_counts(route: &Route<'_>, params: &Params<'_>) -> Result<Fan, Refusal> {
     let Paging { window, order_by } = Paging::of(params)?;
-    let changes = [("limit", None), ("offset", None), ("include_total", None)];
-    let total = if params.is_true("include_total") {
-        Total::Counted
-    } else {
-        Total::Unasked
-    };
+    let mut changes = vec![("limit", None), ("offset", None), ("include_total", None)];
+    let filter = params.get("counts_filter").and_then(CountsFilter::parse);
+    if filter.is_some() {
+        changes.push(("counts_filter", None));
+    }
     let fold = FoldPlan::event_counts();
     let order = RecordOrder::new(&order_by, route.row.entity);
     let merge = Merge::Aggregates(AggregateMerge {
         fold,
+        filter,
         order,
         window,
-        total,
+        total: counted(params),
     });
     Ok(Fan::new(Ask::new(route.path, params, &changes), merge))
+}
+
+/// The total of what is whole only here.
+fn counted(params: &Params<'_>) -> Total {
+    if params.is_true("include_total") {
+        Total::Counted
+    } else {
+        Total::Unasked
+    }
 }
 
 /// `/aggregate-event-counts`, which takes no paging: a backend refuses it in its own words.
 pub(super) fn aggregate_event_counts(route: &Route<'_>, params: &Params<'_>) -> Fan {
     let merge = Merge::Aggregates(AggregateMerge {
         fold: FoldPlan::aggregate_event_counts(),
+        filter: None,
         order: RecordOrder::default(),
         window: Window::default(),
         total: Total::Unasked,
@@ -117,9 +109,12 @@ pub(super) fn events_of_report(
             .map(|(_, raw)| raw)
             .collect();
         let narrowed = narrowed.join("&");
+        let narrowed = Params::read(&narrowed)?;
         let events = Route::find("/pdb/query/v4/events")?;
-        if let Some(events) = events
-            && let Plan::Fan(fan) = super::plan(&events, &Params::read(&narrowed)?, settings)?
+        // A repeated query stays as it came, and so is not narrowed.
+        if narrowed.get("query").is_some()
+            && let Some(events) = events
+            && let Plan::Fan(fan) = super::plan(&events, &narrowed, settings)?
         {
             otherwise = Some(Box::new(fan));
         }

@@ -175,6 +175,7 @@ pub(super) fn aggregates(
         ask,
         AggregateMerge {
             fold,
+            filter: None,
             order,
             window: paging.window,
             total,

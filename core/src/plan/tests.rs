@@ -1,5 +1,6 @@
 mod asks;
 mod cache_keys;
+mod history;
 mod merges;
 
 use super::*;

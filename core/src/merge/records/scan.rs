@@ -1,4 +1,4 @@
-//! Reading one backend's records for a merge by certname.
+//! Reading one backend's records as far as a merge needs them.
 
 use std::collections::HashMap;
 
