@@ -5,6 +5,7 @@
 
 mod aggregates;
 mod facts;
+mod folds;
 mod history;
 mod meta;
 mod nodes;
@@ -14,6 +15,7 @@ mod paging;
 mod projections;
 mod puppetboard;
 mod refusals;
+mod walks;
 mod world;
 
 use std::process::ExitCode;
@@ -40,6 +42,7 @@ const ALL: &[(&str, &[Case])] = &[
     ("facts", facts::CASES),
     ("history", history::CASES),
     ("paging", paging::CASES),
+    ("walks", walks::CASES),
     ("projections", projections::CASES),
     ("aggregates", aggregates::CASES),
     ("refusals", refusals::CASES),
@@ -48,7 +51,11 @@ const ALL: &[(&str, &[Case])] = &[
 ];
 
 /// Cases that stop a PuppetDB's process or ask the oracle: only with the rig's own servers.
-const OWN_RIG: &[(&str, &[Case])] = &[("oracle", oracle::CASES), ("outage", outage::CASES)];
+const OWN_RIG: &[(&str, &[Case])] = &[
+    ("oracle", oracle::CASES),
+    ("folds", folds::CASES),
+    ("outage", outage::CASES),
+];
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
