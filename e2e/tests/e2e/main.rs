@@ -4,6 +4,7 @@
 //! the last, whatever happens between.
 
 mod aggregates;
+mod explanations;
 mod facts;
 mod folds;
 mod history;
@@ -15,6 +16,7 @@ mod paging;
 mod projections;
 mod puppetboard;
 mod refusals;
+mod union;
 mod walks;
 mod world;
 
@@ -46,6 +48,7 @@ const ALL: &[(&str, &[Case])] = &[
     ("projections", projections::CASES),
     ("aggregates", aggregates::CASES),
     ("refusals", refusals::CASES),
+    ("explanations", explanations::CASES),
     ("meta", meta::CASES),
     ("puppetboard", puppetboard::CASES),
 ];
@@ -54,6 +57,7 @@ const ALL: &[(&str, &[Case])] = &[
 const OWN_RIG: &[(&str, &[Case])] = &[
     ("oracle", oracle::CASES),
     ("folds", folds::CASES),
+    ("union", union::CASES),
     ("outage", outage::CASES),
 ];
 
