@@ -50,11 +50,20 @@ fn r017_r021_r022_a_mistake_is_explained_as_puppetdb_explains_it(world: &World) 
         }
     }
     for (entity, query) in [
-        ("facts", r#"["extract",[["function","jsonb_typeof","value"]]]"#),
-        ("resources", r#"["extract",[["function","jsonb_typeof","parameters"]]]"#),
+        (
+            "facts",
+            r#"["extract",[["function","jsonb_typeof","value"]]]"#,
+        ),
+        (
+            "resources",
+            r#"["extract",[["function","jsonb_typeof","parameters"]]]"#,
+        ),
         ("reports", r#"["=","noop","x"]"#),
         ("nodes", r#"[">","report_timestamp","soon"]"#),
-        ("nodes", r#"["and",["extract","certname",["=","certname","x"]]]"#),
+        (
+            "nodes",
+            r#"["and",["extract","certname",["=","certname","x"]]]"#,
+        ),
         ("nodes", r#"["from","nodes"]"#),
         ("events", r#"["=","line","x"]"#),
         ("inventory", "nodes{}"),
@@ -71,9 +80,15 @@ fn r017_counts_and_names_explain_theirs(world: &World) -> Result<()> {
         ("event-counts", vec![]),
         ("event-counts", vec![("summarize_by", "nosuch")]),
         ("event-counts", vec![by, ("count_by", "nosuch")]),
-        ("event-counts", vec![by, ("counts_filter", r#"["=","x",1]"#)]),
+        (
+            "event-counts",
+            vec![by, ("counts_filter", r#"["=","x",1]"#)],
+        ),
         ("event-counts", vec![by, ("query", r#"["=","nosuch",1]"#)]),
-        ("event-counts", vec![by, ("order_by", r#"[{"field":"subject"}]"#)]),
+        (
+            "event-counts",
+            vec![by, ("order_by", r#"[{"field":"subject"}]"#)],
+        ),
         ("aggregate-event-counts", vec![]),
         ("aggregate-event-counts", vec![("summarize_by", "nosuch")]),
         ("aggregate-event-counts", vec![by, ("limit", "1")]),
@@ -209,10 +224,15 @@ fn r028_one_backend_without_a_parameter_leaves_the_other(world: &World) -> Resul
 fn r010_pretty_is_laid_out_as_puppetdb_does(world: &World) -> Result<()> {
     // Without pdbmux's own fact and key, which no PuppetDB has.
     let plain = world.pdbmux_with(&[("PDBMUX_SOURCE_FACT_ENABLED", "false")])?;
-    for (side, certname) in [(Side::A, "Web-02.Example.COM"), (Side::B, "app1.example.com")] {
+    for (side, certname) in [
+        (Side::A, "Web-02.Example.COM"),
+        (Side::B, "app1.example.com"),
+    ] {
         let of_node = json!(["=", "certname", certname]).to_string();
         let counted = json!([
-            "extract", [["function", "count"], "status"], ["=", "certname", certname],
+            "extract",
+            [["function", "count"], "status"],
+            ["=", "certname", certname],
             ["group_by", "status"],
         ])
         .to_string();
@@ -225,9 +245,17 @@ fn r010_pretty_is_laid_out_as_puppetdb_does(world: &World) -> Result<()> {
             ("facts/networking", &of_node, ("order_by", by_certname)),
             ("facts/nothing", &of_node, ("order_by", by_certname)),
             ("facts/empty_map", &of_node, ("order_by", by_certname)),
-            ("reports", &of_node, ("order_by", r#"[{"field":"end_time"}]"#)),
+            (
+                "reports",
+                &of_node,
+                ("order_by", r#"[{"field":"end_time"}]"#),
+            ),
             ("reports", &counted, ("limit", "9")),
-            ("events", &of_node, ("order_by", r#"[{"field":"resource_title"}]"#)),
+            (
+                "events",
+                &of_node,
+                ("order_by", r#"[{"field":"resource_title"}]"#),
+            ),
             ("event-counts", &of_node, ("summarize_by", "certname")),
         ] {
             let parameters = [("query", query), more, ("pretty", "true")];

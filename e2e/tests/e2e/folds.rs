@@ -237,7 +237,10 @@ fn r126_rows_are_ordered_by_what_was_folded(world: &World) -> Result<()> {
                     .then_with(|| (&left.2, &left.3).cmp(&(&right.2, &right.3)))
                     .is_le()
             });
-            ensure!(sorted && keys.len() > 4, "by {function} {direction}: {keys:?}");
+            ensure!(
+                sorted && keys.len() > 4,
+                "by {function} {direction}: {keys:?}"
+            );
         }
     }
     Ok(())
@@ -255,7 +258,13 @@ fn r135_r136_r137_folded_rows_are_paged_and_counted(world: &World) -> Result<()>
         ("include_total", "true"),
     ];
     for entity in ["resources", "events", "reports", "facts", "nodes"] {
-        for (limit, offset) in [("1", "0"), ("3", "2"), ("7", "7"), ("100", "0"), ("5", "99")] {
+        for (limit, offset) in [
+            ("1", "0"),
+            ("3", "2"),
+            ("7", "7"),
+            ("100", "0"),
+            ("5", "99"),
+        ] {
             let mut window = fixed.to_vec();
             window.extend([("limit", limit), ("offset", offset)]);
             let got = world.query(entity, &window)?;
@@ -332,7 +341,11 @@ fn r108_r110_aggregate_event_counts_are_the_oracles(world: &World) -> Result<()>
     same(
         all,
         &names(&world.query("aggregate-event-counts", &parameters)?)?,
-        &names(&world.oracle()?.query("aggregate-event-counts", &parameters)?)?,
+        &names(
+            &world
+                .oracle()?
+                .query("aggregate-event-counts", &parameters)?,
+        )?,
     )
 }
 
@@ -388,7 +401,10 @@ fn as_the_oracle(world: &World, entity: &str, parameters: &[(&str, &str)]) -> Re
     got.sort();
     wanted.sort();
     same(&format!("{entity} {parameters:?}"), &got, &wanted)?;
-    ensure!(!wanted.is_empty(), "{entity} {parameters:?}: nothing to see");
+    ensure!(
+        !wanted.is_empty(),
+        "{entity} {parameters:?}: nothing to see"
+    );
     Ok(answer)
 }
 

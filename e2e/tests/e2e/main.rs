@@ -4,6 +4,7 @@
 //! the last, whatever happens between.
 
 mod aggregates;
+mod browser;
 mod explanations;
 mod facts;
 mod folds;
@@ -15,6 +16,7 @@ mod outage;
 mod paging;
 mod projections;
 mod puppetboard;
+mod pypuppetdb;
 mod refusals;
 mod union;
 mod walks;
@@ -50,7 +52,9 @@ const ALL: &[(&str, &[Case])] = &[
     ("refusals", refusals::CASES),
     ("explanations", explanations::CASES),
     ("meta", meta::CASES),
+    ("pypuppetdb", pypuppetdb::CASES),
     ("puppetboard", puppetboard::CASES),
+    ("browser", browser::CASES),
 ];
 
 /// Cases that stop a PuppetDB's process or ask the oracle: only with the rig's own servers.

@@ -105,7 +105,10 @@ fn r102_r104_children_of_a_report_held_by_a_by_b_and_by_both(world: &World) -> R
 
 fn r102_the_events_of_a_report_are_answered_where_puppetdb_fails(world: &World) -> Result<()> {
     let mut seen = 0;
-    for hash in hashes(&world.oracle()?.query("reports", &[])?)?.iter().step_by(4) {
+    for hash in hashes(&world.oracle()?.query("reports", &[])?)?
+        .iter()
+        .step_by(4)
+    {
         let path = format!("reports/{hash}/events");
         let got = unstamped(&world.query(&path, &[])?)?;
         let query = json!(["=", "report", hash]).to_string();
@@ -113,9 +116,7 @@ fn r102_the_events_of_a_report_are_answered_where_puppetdb_fails(world: &World) 
         same(&path, &got, &wanted)?;
         seen += got.len();
         // D13: the real route fails; should it be mended, this line says so.
-        let own = world
-            .oracle()?
-            .get(&format!("/pdb/query/v4/{path}"), &[])?;
+        let own = world.oracle()?.get(&format!("/pdb/query/v4/{path}"), &[])?;
         ensure!(own.status == 500, "{path}: {} {}", own.status, own.body);
     }
     ensure!(seen > 4, "only {seen} events");

@@ -177,12 +177,7 @@ fn walks(world: &World, list: &List) -> Result<()> {
     walk_in(world, list, list.fixed, &[7, 100])
 }
 
-fn walk_in(
-    world: &World,
-    list: &List,
-    fixed: &[(&str, &str)],
-    sizes: &[usize],
-) -> Result<()> {
+fn walk_in(world: &World, list: &List, fixed: &[(&str, &str)], sizes: &[usize]) -> Result<()> {
     for (at, order) in list.orders.iter().enumerate() {
         let mut fixed = fixed.to_vec();
         if !order.is_empty() {
