@@ -1,16 +1,16 @@
 #!/bin/bash
 # Installs what the end-to-end rig needs on Debian or Ubuntu, as root: PuppetDB,
-# PostgreSQL, a second, newer PuppetDB in a folder of its own, and Puppetboard.
+# PostgreSQL, a second, newer PuppetDB in a folder of its own, Puppetboard, and a browser.
 # Idempotent; everything that is already there is left alone.
 #
 #   PDBMUX_RIG_DIR        the rig's folder (default: .rig in the repository)
-#   PDBMUX_E2E_BACKENDS   set: PuppetDBs come from outside, only Puppetboard is installed
+#   PDBMUX_E2E_BACKENDS   set: PuppetDBs come from outside, only Puppetboard and the browser are installed
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 rig=${PDBMUX_RIG_DIR:-$(dirname "$here")/.rig}
 newer=$rig/trixie
-packages=(puppetdb postgresql debootstrap python3 python3-venv)
+packages=(puppetdb postgresql debootstrap python3 python3-venv chromium)
 export DEBIAN_FRONTEND=noninteractive
 
 say() { printf 'e2e setup: %s\n' "$*"; }
@@ -138,7 +138,7 @@ if [[ $EUID -ne 0 ]]; then
 fi
 mkdir -p "$rig"
 if [[ -n ${PDBMUX_E2E_BACKENDS:-} ]]; then
-  packages=(python3 python3-venv)
+  packages=(python3 python3-venv chromium)
   install_packages
 else
   install_packages

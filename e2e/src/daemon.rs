@@ -71,6 +71,7 @@ pub fn puppetboard(settings: &Settings, pdbmux: &Daemon) -> Result<Daemon> {
         format!(
             "PUPPETDB_HOST = '127.0.0.1'\nPUPPETDB_PORT = {pdbmux_port}\nPUPPETDB_TIMEOUT = 60\n\
              SECRET_KEY = 'e2e'\nDEFAULT_ENVIRONMENT = 'production'\nOFFLINE_MODE = True\n\
+             ENABLE_CATALOG = True\nENABLE_CLASS = True\nWTF_CSRF_ENABLED = False\n\
              SCHEDULER_ENABLED = False\nSCHEDULER_LOCK_BIND_PORT = {}\n",
             free_port()?
         ),

@@ -4,7 +4,10 @@
 //! the last, whatever happens between.
 
 mod aggregates;
+mod browser;
+mod explanations;
 mod facts;
+mod folds;
 mod history;
 mod meta;
 mod nodes;
@@ -13,7 +16,10 @@ mod outage;
 mod paging;
 mod projections;
 mod puppetboard;
+mod pypuppetdb;
 mod refusals;
+mod union;
+mod walks;
 mod world;
 
 use std::process::ExitCode;
@@ -40,15 +46,24 @@ const ALL: &[(&str, &[Case])] = &[
     ("facts", facts::CASES),
     ("history", history::CASES),
     ("paging", paging::CASES),
+    ("walks", walks::CASES),
     ("projections", projections::CASES),
     ("aggregates", aggregates::CASES),
     ("refusals", refusals::CASES),
+    ("explanations", explanations::CASES),
     ("meta", meta::CASES),
+    ("pypuppetdb", pypuppetdb::CASES),
     ("puppetboard", puppetboard::CASES),
+    ("browser", browser::CASES),
 ];
 
 /// Cases that stop a PuppetDB's process or ask the oracle: only with the rig's own servers.
-const OWN_RIG: &[(&str, &[Case])] = &[("oracle", oracle::CASES), ("outage", outage::CASES)];
+const OWN_RIG: &[(&str, &[Case])] = &[
+    ("oracle", oracle::CASES),
+    ("folds", folds::CASES),
+    ("union", union::CASES),
+    ("outage", outage::CASES),
+];
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
 use pdbmux_e2e::estate::{Side, Strategy};
-use pdbmux_e2e::http::{Answer, Client};
+use pdbmux_e2e::http::Answer;
 use pdbmux_e2e::process::poll;
 use pdbmux_e2e::puppetdb::queue_depth;
 use serde_json::Value;
@@ -36,7 +36,7 @@ fn r297_the_oracle_has_the_owners_facts(world: &World) -> Result<()> {
         .collect::<Result<_>>()?;
     same(
         "the oracle's facts",
-        &bytes_by_certname(&oracle(world)?.query("facts", &[])?)?
+        &bytes_by_certname(&world.oracle()?.query("facts", &[])?)?
             .into_iter()
             .collect::<Vec<_>>(),
         &wanted.into_iter().collect::<Vec<_>>(),
@@ -54,7 +54,7 @@ fn r297_the_oracle_has_every_report_and_the_owners_latest(world: &World) -> Resu
     let mut wanted = [hashes(&both[0])?, hashes(&both[1])?].concat();
     wanted.sort();
     wanted.dedup();
-    let mut got = hashes(&oracle(world)?.query("reports", &[])?)?;
+    let mut got = hashes(&world.oracle()?.query("reports", &[])?)?;
     got.sort();
     same("the oracle's reports", &got, &wanted)?;
 
@@ -73,7 +73,7 @@ fn r297_the_oracle_has_every_report_and_the_owners_latest(world: &World) -> Resu
     let (a, b, got) = (
         latest(&both[0])?,
         latest(&both[1])?,
-        latest(&oracle(world)?.query("nodes", &[])?)?,
+        latest(&world.oracle()?.query("nodes", &[])?)?,
     );
     for (certname, owner) in world.estate.owners(Strategy::Exact) {
         let held = match owner {
@@ -99,8 +99,4 @@ fn r298_nothing_waits_in_a_queue(world: &World) -> Result<()> {
         );
     }
     Ok(())
-}
-
-fn oracle(world: &World) -> Result<&Client> {
-    Ok(&world.rig.oracle.as_ref().context("no oracle")?.client)
 }

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
 use pdbmux_e2e::daemon::{Daemon, pdbmux};
-use pdbmux_e2e::estate::{Estate, Side};
+use pdbmux_e2e::estate::{Estate, Side, Story};
 use pdbmux_e2e::http::{Answer, Client};
 use pdbmux_e2e::records::{Record, by_certname};
 use pdbmux_e2e::rig::Rig;
 use pdbmux_e2e::settings::Settings;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// The name of pdbmux's own fact and key unless configured otherwise (R277).
 pub(crate) const SOURCE: &str = "pdbmux_source";
@@ -71,6 +72,26 @@ impl World {
         }
     }
 
+    /// The PuppetDB that holds what pdbmux should answer.
+    pub(crate) fn oracle(&self) -> Result<&Client> {
+        Ok(&self.rig.oracle.as_ref().context("no oracle")?.client)
+    }
+
+    /// Active nodes that one backend alone holds: what is asked of these is disjoint.
+    pub(crate) fn held_once(&self) -> Vec<&'static str> {
+        let once = [
+            Story::OnlyA,
+            Story::OnlyB,
+            Story::SilentInA,
+            Story::SilentInB,
+        ];
+        self.estate
+            .nodes
+            .iter()
+            .filter_map(|node| once.contains(&node.story).then_some(node.certname))
+            .collect()
+    }
+
     /// Both backends' answers to the same question, in configured order.
     pub(crate) fn both(&self, entity: &str, parameters: &[(&str, &str)]) -> Result<[Answer; 2]> {
         Ok([
@@ -102,6 +123,18 @@ pub(crate) fn sorted(records: &[Record<'_>]) -> Vec<String> {
     let mut all: Vec<_> = records.iter().map(|record| record.0.to_owned()).collect();
     all.sort();
     all
+}
+
+/// A record with its keys in order and each value's bytes as they are: versions of PuppetDB
+/// order columns differently.
+pub(crate) fn canonical(record: Record<'_>) -> Result<String> {
+    let fields: BTreeMap<String, &RawValue> = serde_json::from_str(record.0)?;
+    Ok(serde_json::to_string(&fields)?)
+}
+
+/// Every record of an answer in that form, in its order.
+pub(crate) fn canonicals(answer: &Answer) -> Result<Vec<String>> {
+    answer.records()?.into_iter().map(canonical).collect()
 }
 
 /// A record with pdbmux's key put before its closing brace (R033).
