@@ -24,6 +24,7 @@ pub(crate) const CASES: &[Case] = cases![
     r071_r072_namesakes_pass_where_pdbmux_does_not_use_the_name,
     r077_r080_r085_some_queries_get_no_source_fact,
     r086_r087_r091_fact_names_are_the_union,
+    r220_r221_cached_paths_say_so,
 ];
 
 fn r041_r042_r043_r049_all_facts_of_a_node_are_its_owners(world: &World) -> Result<()> {
@@ -349,4 +350,32 @@ fn same_named(world: &World, path: &str) -> Result<()> {
             .collect::<Vec<_>>(),
         &wanted.into_iter().collect::<Vec<_>>(),
     )
+}
+
+fn r220_r221_cached_paths_say_so(world: &World) -> Result<()> {
+    let fresh = world.pdbmux_with(&[])?;
+    let outcomes = [
+        fresh.client.query("facts", &[])?,
+        fresh.client.query("facts", &[])?,
+    ];
+    let marks: Vec<_> = outcomes
+        .iter()
+        .map(|answer| answer.header("x-cache"))
+        .collect();
+    same("X-Cache", &marks, &[Some("miss"), Some("hit")])?;
+    ensure!(
+        outcomes[0].header("age") == Some("0"),
+        "{:?}",
+        outcomes[0].headers
+    );
+    ensure!(
+        outcomes[0].body == outcomes[1].body,
+        "the stored body differs"
+    );
+    let off = world.pdbmux_with(&[("PDBMUX_FACTS_TTL", "0s")])?;
+    ensure!(
+        off.client.query("facts", &[])?.header("x-cache").is_none(),
+        "R209"
+    );
+    Ok(())
 }
