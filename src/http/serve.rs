@@ -303,7 +303,9 @@ impl App {
             let result = match self.upstream.open(backend, &target).await {
                 Ok(response) if response.status().is_success() => match self.pass(response).await {
                     Ok(passed) => {
-                        let (_, without) = split(round);
+                        // To have nothing of what was asked is no failure.
+                        let (_, mut without) = split(round);
+                        without.retain(|(_, failure)| !matches!(failure, Failure::Status(404)));
                         self.warn(&without);
                         return passed;
                     }
@@ -405,7 +407,7 @@ impl App {
     fn missing(&self, without: &Without) -> Vec<(String, String)> {
         without
             .iter()
-            .map(|(backend, failure)| (self.name(*backend).to_owned(), failure.reason().to_owned()))
+            .map(|(backend, failure)| (self.name(*backend).to_owned(), failure.reason()))
             .collect()
     }
 

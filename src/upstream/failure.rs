@@ -33,17 +33,18 @@ pub enum Failure {
 
 impl Failure {
     /// One word for clients, which must not learn addresses.
-    pub fn reason(&self) -> &'static str {
-        match self {
+    pub fn reason(&self) -> String {
+        let word = match self {
             Self::Unsendable(_) => "unsendable",
             Self::Unreachable(_) => "unreachable",
             Self::Timeout(_) => "timeout",
             Self::Cut(_) => "cut",
             Self::TooLong(_) => "too-long",
             Self::Damaged(_) => "damaged",
-            Self::Status(_) => "status",
+            Self::Status(status) => return format!("status-{status}"),
             Self::OutOfService => "out-of-service",
-        }
+        };
+        word.to_owned()
     }
 }
 

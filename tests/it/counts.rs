@@ -165,7 +165,7 @@ async fn r140_r142_survivors_are_combined_and_what_is_no_count_is_damage() {
         let (a, _b, mux) = pair(path, text, &whole).await;
         for (trouble, reason) in [
             (Answer::json(text), "damaged"),
-            (Answer::status(503, "oh"), "status"),
+            (Answer::status(503, "oh"), "status-503"),
         ] {
             a.on(path, trouble);
             let response = mux.get(path).await;

@@ -200,7 +200,7 @@ async fn r008_r017_r019_survivors_are_served_and_refusals_replayed() {
         let (a, b, mux) = pair(path, &[], &[event("a", "1", 1)]).await;
         for (trouble, reason) in [
             (Answer::reset(), "unreachable"),
-            (Answer::status(404, "no"), "status"),
+            (Answer::status(404, "no"), "status-404"),
             (Answer::json(r#"[{"hash":1}"#), "damaged"),
         ] {
             a.on(path, trouble);

@@ -209,15 +209,19 @@ impl Fault {
         }
     }
 
-    fn reason(self) -> &'static str {
-        match self {
+    fn reason(self) -> String {
+        if let Some(status) = self.status() {
+            return format!("status-{status}");
+        }
+        let word = match self {
             Self::Status(_) | Self::NoType | Self::Redirect => "status",
             Self::Refused => "unreachable",
             Self::Hung => "timeout",
             Self::CutLength | Self::CutChunked => "cut",
             Self::Empty | Self::Html => "damaged",
             Self::TooLong => "too-long",
-        }
+        };
+        word.to_owned()
     }
 
     /// Whether its first bytes are an answer's, so that a route that passes them on has begun to.

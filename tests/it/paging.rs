@@ -346,7 +346,7 @@ async fn ruling_5_a_backend_that_fails_when_asked_again_is_missing_and_not_half_
     ];
     let response = mux.ask(NODES, &order).await;
     assert!(response.ok().contains(r#""pdbmux_source":"pdb-b""#));
-    assert_eq!(response.missing(), ["pdb-a; reason=status"]);
+    assert_eq!(response.missing(), ["pdb-a; reason=status-500"]);
 }
 
 #[tokio::test]

@@ -96,7 +96,7 @@ async fn r019_disagreement_is_502() {
         assert_eq!(response.status, 502, "{path}");
         assert_eq!(
             response.missing(),
-            ["pdb-a; reason=status", "pdb-b; reason=status"]
+            ["pdb-a; reason=status-400", "pdb-b; reason=status-500"]
         );
     }
 }
@@ -148,7 +148,7 @@ async fn r028_a_refusal_beside_a_success_is_a_partial_answer() {
     let response = mux.get(NODES).await;
     assert!(response.ok().contains(r#""certname":"n""#));
     assert_eq!(response.backends(), Some("1/2"));
-    assert_eq!(response.missing(), ["pdb-a; reason=status"]);
+    assert_eq!(response.missing(), ["pdb-a; reason=status-400"]);
 }
 
 #[tokio::test]

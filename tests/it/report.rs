@@ -56,7 +56,7 @@ async fn r102_r104_the_holder_is_served_verbatim_wherever_it_stands() {
 #[tokio::test]
 async fn r008_a_backend_that_may_have_held_it_is_missed() {
     for (trouble, reason) in [
-        (Answer::status(500, "oh"), "status"),
+        (Answer::status(500, "oh"), "status-500"),
         (Answer::json("[1"), "damaged"),
         (Answer::hung(), "timeout"),
     ] {

@@ -128,7 +128,7 @@ async fn r008_survivors_are_merged_and_the_missing_named() {
     assert_eq!(response.backends(), Some("1/3"));
     assert_eq!(
         response.missing(),
-        ["pdb-b; reason=unreachable", "pdb-c; reason=status"]
+        ["pdb-b; reason=unreachable", "pdb-c; reason=status-500"]
     );
 }
 
