@@ -100,7 +100,9 @@ fn and(mut json: Value, extracts: bool) -> Value {
     let items = json.as_array_mut().expect("AST is an array");
     match items.get(2) {
         Some(filter) if filter.is_null() => items[2] = clause,
-        Some(filter) if filter[0] != "group_by" => items[2] = json!(["and", clause, filter]),
+        Some(filter) if filter[0] != "group_by" || items.len() == 4 => {
+            items[2] = json!(["and", clause, filter])
+        }
         _ => items.insert(2, clause),
     }
     json

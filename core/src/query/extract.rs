@@ -81,9 +81,12 @@ impl Extract {
         if head.text() != Some("extract") {
             return None;
         }
-        let group_by = match rest {
-            [last] | [_, last] if is_group_by(last) => Some(last),
-            [] | [_] => None,
+        // Only in the last place is a `group_by` no filter; before another it is one, and wrong.
+        let (filter, group_by) = match rest {
+            [] => (None, None),
+            [last] if is_group_by(last) => (None, Some(last)),
+            [filter] => (Some(filter), None),
+            [filter, last] if is_group_by(last) => (Some(filter), Some(last)),
             _ => return None,
         };
         let columns = match columns_at.items() {
@@ -95,10 +98,7 @@ impl Extract {
         }
         let place = Place {
             columns: columns_at.span.clone(),
-            filter: rest
-                .first()
-                .filter(|node| !is_group_by(node))
-                .map(|node| node.span.clone()),
+            filter: filter.map(|node| node.span.clone()),
             group_by: group_by.map(|node| node.span.clone()),
         };
         let group_by = match group_by.and_then(Node::items) {
@@ -224,6 +224,11 @@ mod tests {
             (
                 r#"["extract",["a"],["group_by","a"]]"#,
                 r#"["extract",["a"],["=","report","h"],["group_by","a"]]"#,
+            ),
+            // Two of them are for a backend to refuse, not to be told apart from no projection.
+            (
+                r#"["extract",["a"],["group_by","a"],["group_by","b"]]"#,
+                r#"["extract",["a"],["and",["=","report","h"],["group_by","a"]],["group_by","b"]]"#,
             ),
         ];
         for (text, expected) in cases {
