@@ -147,12 +147,18 @@ fn opens_subquery(head: &Node) -> bool {
 
 /// Whether `test` holds for `clause` or one that it connects, subqueries left out (R076).
 fn any_clause(clause: &[Node], test: &mut impl FnMut(&[Node]) -> bool) -> bool {
+    // What stands behind an `extract` first is its columns.
+    let operands = match clause.first() {
+        Some(head) if head.text() == Some("extract") => clause.get(2..),
+        Some(head) if is_connective(head) => clause.get(1..),
+        _ => None,
+    };
     test(clause)
-        || (clause.first().is_some_and(is_connective)
-            && clause[1..]
-                .iter()
-                .filter_map(Node::items)
-                .any(|inner| any_clause(inner, test)))
+        || operands
+            .unwrap_or_default()
+            .iter()
+            .filter_map(Node::items)
+            .any(|inner| any_clause(inner, test))
 }
 
 fn read_array(text: &str, span: Span, depth: usize) -> Result<Option<Vec<Node>>, Refusal> {
@@ -272,6 +278,7 @@ mod tests {
             r#"["=","certname","name"]"#,
             r#"["=",["fact","name"],"x"]"#,
             r#"["extract",["name"]]"#,
+            r#"["extract",["certname","name"],["=","certname","a"]]"#,
             r#"["and"]"#,
             "[]",
         ] {
