@@ -6,11 +6,14 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use pdbmux_e2e::daemon::{Daemon, puppetboard};
 
-use crate::puppetboard::{ALL, OF_A, OF_B};
+use crate::puppetboard::{ALL, OF_A, OF_B, pages};
 use crate::world::World;
 use crate::{Case, cases};
 
-pub(crate) const CASES: &[Case] = cases![r016_r299_tables_filled_by_scripts_show_both_backends];
+pub(crate) const CASES: &[Case] = cases![
+    r016_r299_tables_filled_by_scripts_show_both_backends,
+    r016_every_page_opens_in_a_browser,
+];
 
 /// Virtual milliseconds a page gets to load: they pass as soon as nothing is awaited.
 const BUDGET: u32 = 10_000;
@@ -39,6 +42,29 @@ fn r016_r299_tables_filled_by_scripts_show_both_backends(world: &World) -> Resul
         );
         for text in shown {
             ensure!(dom.contains(text), "{path} does not show {text}");
+        }
+    }
+    Ok(())
+}
+
+fn r016_every_page_opens_in_a_browser(world: &World) -> Result<()> {
+    let board = puppetboard(&world.settings, &world.pdbmux)?;
+    for (path, texts) in pages(world)? {
+        // Data for the pages' scripts, which asks for them itself.
+        if path.contains("json") {
+            continue;
+        }
+        let dom = dom(world, &board, &format!("{ALL}{path}"))?;
+        for text in texts {
+            ensure!(dom.contains(text), "{path} does not show {text}");
+        }
+        for trouble in [
+            "Internal Server Error",
+            "Bad Gateway",
+            "Permission Denied",
+            "Not Found",
+        ] {
+            ensure!(!dom.contains(trouble), "{path} says {trouble}");
         }
     }
     Ok(())

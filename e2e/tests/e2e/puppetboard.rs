@@ -37,7 +37,7 @@ fn r016_r299_every_page_shows_both_backends(world: &World) -> Result<()> {
 }
 
 /// Every page of Puppetboard, and what it must show.
-fn pages(world: &World) -> Result<Vec<(String, &'static [&'static str])>> {
+pub(crate) fn pages(world: &World) -> Result<Vec<(String, &'static [&'static str])>> {
     let window = "length=100&start=0&draw=1";
     let (a, b) = (report(world, OF_A)?, report(world, OF_B)?);
     let fixed: &[(&str, &[&str])] = &[
