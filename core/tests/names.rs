@@ -4,7 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use pdbmux_core::merge::names::{Direction, union};
+use pdbmux_core::merge::names::union;
+use pdbmux_core::paging::Direction;
 use proptest::prelude::*;
 
 fn lists() -> impl Strategy<Value = Vec<Vec<String>>> {

@@ -1,10 +1,10 @@
 //! `/fact-names`: the union of flat lists, ordered and cut.
 
 use crate::answer::{Answer, ArrayPieces};
-use crate::merge::names::{Direction, union};
+use crate::merge::names::union;
 use crate::merge::records::Total;
 use crate::merge::{Merged, Outcome, whole};
-use crate::paging::Window;
+use crate::paging::{Direction, Window};
 use crate::round::Part;
 
 /// How the lists of several backends become one.

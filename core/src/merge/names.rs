@@ -7,16 +7,7 @@ use serde_json::value::RawValue;
 
 use super::damage::{Damage, Damaged, sift};
 use crate::json::{quote, unquote};
-
-/// The direction in which names are listed. By bytes either way (ruling 8).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Direction {
-    /// `a` before `b`, as `/fact-names` does when nothing else is asked.
-    #[default]
-    Asc,
-    /// `b` before `a`.
-    Desc,
-}
+use crate::paging::Direction;
 
 /// Every name of several lists, once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +19,8 @@ pub struct Names<'b> {
     pub damaged: Damaged,
 }
 
-/// Unites the bodies of `/fact-names`, given in configured order (R086, R087).
+/// Unites the bodies of `/fact-names`, given in configured order (R086, R087), and lists them by
+/// bytes in one direction (ruling 8).
 ///
 /// Names are the same if their characters are, however they are escaped. `extra` is the name of the
 /// source fact while it is injected: it is listed once, whether a backend has it or not (R091,

@@ -5,10 +5,9 @@ use crate::json::quote;
 use crate::merge::aggregates::{AggregateMerge, CountsFilter};
 use crate::merge::fold::FoldPlan;
 use crate::merge::listing::ListMerge;
-use crate::merge::names::Direction;
 use crate::merge::records::Total;
 use crate::merge::{Fan, Merge};
-use crate::paging::{self, RecordOrder, Window};
+use crate::paging::{RecordOrder, Window};
 use crate::params::Params;
 use crate::query::Query;
 use crate::route::Route;
@@ -29,10 +28,8 @@ pub(super) fn fact_names(
             field: other.field.clone(),
         });
     }
-    let direction = match order_by.fields.first().map(|field| field.direction) {
-        Some(paging::Direction::Desc) => Direction::Desc,
-        Some(paging::Direction::Asc) | None => Direction::Asc,
-    };
+    let leading = order_by.fields.first();
+    let direction = leading.map(|field| field.direction).unwrap_or_default();
     // Whole lists are short, and no cut of one can be relied on: what a database that orders text by
     // a language leaves off may belong into the window (trap T12).
     let changes = [("limit", None), ("offset", None)];

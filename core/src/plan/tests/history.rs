@@ -46,7 +46,7 @@ fn r089_t12_names_are_asked_for_whole() {
 
 #[test]
 fn r087_r088_names_are_ordered_by_name_alone() {
-    use crate::merge::names::Direction;
+    use crate::paging::Direction;
     for (order_by, expected) in [
         ("", Direction::Asc),
         ("[]", Direction::Asc),
