@@ -212,11 +212,9 @@ impl<'p, 'b> MergedSet<'p, 'b> {
             return;
         }
         let mut kept = std::mem::take(&mut self.kept);
-        kept.sort_by(|a, b| {
-            self.plan
-                .order
-                .compare(|at| self.key(*a, at), |at| self.key(*b, at))
-        });
+        self.plan
+            .order
+            .sort(&mut kept, |kept, at| self.key(*kept, at));
         self.kept = kept;
     }
 
