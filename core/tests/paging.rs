@@ -189,7 +189,6 @@ fn r145_a_record_that_lacks_the_field_comes_first_in_either_direction() {
         let order_by = parsed(&format!(r#"[{{"field":"file","order":"{direction}"}}]"#));
         let order = RecordOrder::new(&order_by, "resources");
         let mut sorted = records.clone();
-        assert!(!order.is_sorted(&sorted, member));
         order.sort(&mut sorted, member);
         assert_eq!(sorted.map(|record| record[0]), expected, "{direction}");
     }
@@ -204,7 +203,6 @@ fn r144_ties_keep_their_order() {
     order.sort(&mut records, member);
     let lines: Vec<_> = records.iter().map(|record| record[0].unwrap()).collect();
     assert_eq!(lines, ["2.0", "2", "1", "1.0", "1e0"]);
-    assert!(order.is_sorted(&records, member));
 }
 
 #[test]
@@ -212,7 +210,6 @@ fn no_ordering_leaves_everything_where_it_is() {
     let order = RecordOrder::new(&OrderBy::default(), "nodes");
     let mut records: Vec<Record> = vec![vec![Some("2")], vec![Some("1")]];
     assert!(order.members().is_empty());
-    assert!(order.is_sorted(&records, member));
     order.sort(&mut records, member);
     assert_eq!(records, [vec![Some("2")], vec![Some("1")]]);
 }

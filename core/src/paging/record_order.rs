@@ -83,19 +83,6 @@ impl RecordOrder {
     pub fn sort<'b, T>(&self, records: &mut [T], member: impl Fn(&T, usize) -> Option<&'b [u8]>) {
         records.sort_by(|a, b| self.compare(|i| member(a, i), |i| member(b, i)));
     }
-
-    /// Whether `records`, as one backend listed them, are in this order.
-    ///
-    /// If a backend that was cut off by a limit is not, then its database sorts text differently
-    /// and may have cut off records that belong before those it sent: ask it again without a limit
-    /// (T12). The reverse does not hold: what it sent may be in order by chance.
-    pub fn is_sorted<'b, T>(
-        &self,
-        records: &[T],
-        member: impl Fn(&T, usize) -> Option<&'b [u8]>,
-    ) -> bool {
-        records.is_sorted_by(|a, b| self.compare(|i| member(a, i), |i| member(b, i)).is_le())
-    }
 }
 
 impl Column {
