@@ -23,7 +23,7 @@ use crate::query::Query;
 use crate::route::{Route, Rule};
 use crate::settings::{Settings, Strategy};
 
-pub use ask::{Ask, freshness_ask};
+pub use ask::{Ask, Sent, freshness_ask};
 
 use records::{Paging, Selection};
 

@@ -65,6 +65,8 @@ pub struct Row {
     pub identity: &'static [&'static str],
     /// Whether sets of records are kept in the cache.
     pub caching: Caching,
+    /// Whether parameters may come in a body.
+    pub bodies: Bodies,
 }
 
 /// Whether the answers of a route are kept in the cache (R202, R203). Only sets of records ever are.
@@ -76,18 +78,36 @@ pub enum Caching {
     Live,
 }
 
+/// Whether the parameters of a route may come in the body of a request: a JSON object by POST, or a
+/// form by GET.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bodies {
+    /// They may, here and at a backend.
+    Read,
+    /// They may here. A backend answers a POST without a look at its body, so it is asked by GET.
+    ReadHere,
+    /// The route is read by GET alone, and no body is looked at.
+    Unread,
+}
+
 impl Row {
     const fn kept(mut self) -> Self {
         self.caching = Caching::Kept;
         self
     }
+
+    const fn bodies(mut self, bodies: Bodies) -> Self {
+        self.bodies = bodies;
+        self
+    }
 }
 
-/// A line without records to merge.
+/// A line without records to merge, of which no body is read.
 const fn row(path: &'static str, rule: Rule) -> Row {
-    records(path, rule, "", &[])
+    records(path, rule, "", &[]).bodies(Bodies::Unread)
 }
 
+/// An entity's line.
 const fn records(
     path: &'static str,
     rule: Rule,
@@ -100,6 +120,7 @@ const fn records(
         entity,
         identity,
         caching: Caching::Live,
+        bodies: Bodies::Read,
     }
 }
 
@@ -134,12 +155,14 @@ pub const ROUTES: &[Row] = &[
     records("/pdb/query/v4/event-counts", Rule::EventCounts, "event-counts", &[]),
     records("/pdb/query/v4/aggregate-event-counts", Rule::AggregateEventCounts, "aggregate-event-counts", &[]),
     records("/pdb/query/v4/reports/{}/events", Rule::EventsOfReport, "events", EVENT),
-    row("/pdb/query/v4/reports/{}/logs", Rule::OfReport),
-    row("/pdb/query/v4/reports/{}/metrics", Rule::OfReport),
-    row("/pdb/query/v4/nodes/{}/**", Rule::OfNode),
-    row("/pdb/query/v4/factsets/{}/**", Rule::OfNode),
-    row("/pdb/query/v4/catalogs/{}/**", Rule::OfNode),
-    row("/pdb/query/v4/**", Rule::FirstGood),
+    row("/pdb/query/v4/reports/{}/logs", Rule::OfReport).bodies(Bodies::ReadHere),
+    row("/pdb/query/v4/reports/{}/metrics", Rule::OfReport).bodies(Bodies::ReadHere),
+    row("/pdb/query/v4/nodes/{}/**", Rule::OfNode).bodies(Bodies::Read),
+    row("/pdb/query/v4/factsets/{}/**", Rule::OfNode).bodies(Bodies::Read),
+    row("/pdb/query/v4/catalogs/{}/**", Rule::OfNode).bodies(Bodies::Read),
+    row("/pdb/query/v4/environments/{}", Rule::FirstGood).bodies(Bodies::ReadHere),
+    row("/pdb/query/v4/producers/{}", Rule::FirstGood).bodies(Bodies::ReadHere),
+    row("/pdb/query/v4/**", Rule::FirstGood).bodies(Bodies::Read),
     row("/pdb/meta/v1/version", Rule::Version),
     row("/pdb/meta/v1/server-time", Rule::Clock),
     row("/pdb/cmd/**", Rule::Write),

@@ -145,11 +145,10 @@ impl App {
         let fan = Arc::new(fan);
         let ask = &fan.ask;
         let since = Instant::now();
-        let target = ask.target();
         let Pool { asked, mut skipped } = self.upstream.pool();
         let asks: Vec<_> = asked
             .into_iter()
-            .map(|backend| (backend, target.clone()))
+            .map(|backend| (backend, ask.clone()))
             .collect();
         let map = async {
             if fan.merge.needs_freshness() {
@@ -206,7 +205,7 @@ impl App {
             };
             let asks: Vec<_> = again
                 .iter()
-                .map(|again| (again.backend, ask.clone().with_limit(again.limit).target()))
+                .map(|again| (again.backend, ask.clone().with_limit(again.limit)))
                 .collect();
             for (asked, again) in self.upstream.fan_out(&asks).await.into_iter().zip(again) {
                 if let Some(at) = round.iter().position(|part| part.backend == asked.backend) {
@@ -295,12 +294,11 @@ impl App {
 
     /// Asks one backend after the other and passes on the first success as it arrives.
     async fn turns(&self, ask: &Ask, turns: &Turns) -> Response<Body> {
-        let target = ask.target();
         let mut round: Vec<Asked> = Vec::new();
         let pool = self.upstream.pool();
         let (order, first) = self.order(turns, &pool).await;
         for backend in order {
-            let result = match self.upstream.open(backend, &target).await {
+            let result = match self.upstream.open(backend, ask).await {
                 Ok(response) if response.status().is_success() => match self.pass(response).await {
                     Ok(passed) => {
                         // To have nothing of what was asked is no failure.

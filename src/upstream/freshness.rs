@@ -94,13 +94,13 @@ impl Freshness {
     }
 
     async fn build(self: Arc<Self>) -> Arc<FreshnessMap> {
-        let target = freshness_ask().target();
+        let ask = freshness_ask();
         let asks: Vec<_> = self
             .upstream
             .pool()
             .asked
             .into_iter()
-            .map(|backend| (backend, target.clone()))
+            .map(|backend| (backend, ask.clone()))
             .collect();
         let started = Instant::now();
         let round = self.upstream.fan_out(&asks).await;

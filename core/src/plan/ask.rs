@@ -1,6 +1,11 @@
 //! What is sent upstream.
 
-use crate::params::{Params, encode};
+use crate::params::{Params, body, encode};
+use crate::route::{Bodies, Route};
+
+/// Longest path and query of a request line. PuppetDB's web server refuses heads above 8 KiB with
+/// 414 or 431 (section 1.6 of the wire notes); the rest is room for the other headers.
+const LONGEST_TARGET: usize = 6 << 10;
 
 /// One question, as it goes to a backend: the raw path, the raw parameters, and the limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,8 +61,42 @@ impl Ask {
         self.limit
     }
 
+    /// How the question is put to a backend whose base path takes `prefix` bytes of the request
+    /// line: by POST if it is too long for GET and can be put so.
+    pub fn send(&self, prefix: usize) -> Sent {
+        let target = self.target();
+        let body = if prefix + target.len() > LONGEST_TARGET {
+            self.body()
+        } else {
+            None
+        };
+        match body {
+            None => Sent { target, body },
+            Some(_) => Sent {
+                target: self.path.clone(),
+                body,
+            },
+        }
+    }
+
+    /// The parameters as a POST carries them, if the route takes one and an object can hold them.
+    fn body(&self) -> Option<String> {
+        let route = Route::find(&self.path).ok()??;
+        match route.row.bodies {
+            Bodies::Read => body::to_json(&Params::read(&self.query()).ok()?),
+            Bodies::ReadHere | Bodies::Unread => None,
+        }
+    }
+
     /// Path and query, as they stand in the request line behind the backend's base path.
     pub fn target(&self) -> String {
+        match self.query() {
+            query if query.is_empty() => self.path.clone(),
+            query => format!("{}?{query}", self.path),
+        }
+    }
+
+    fn query(&self) -> String {
         let limit = self.limit.map(|limit| format!("limit={limit}"));
         let query: Vec<_> = self
             .pairs
@@ -65,11 +104,17 @@ impl Ask {
             .map(|(_, raw)| raw.as_str())
             .chain(limit.as_deref())
             .collect();
-        if query.is_empty() {
-            return self.path.clone();
-        }
-        format!("{}?{}", self.path, query.join("&"))
+        query.join("&")
     }
+}
+
+/// A question as it is written to a backend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sent {
+    /// Path and query, as they stand in the request line behind the backend's base path.
+    pub target: String,
+    /// The JSON object that a POST carries; `None` for GET.
+    pub body: Option<String>,
 }
 
 /// The question whose answers make the freshness map (R044).
