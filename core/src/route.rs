@@ -48,6 +48,10 @@ pub enum Rule {
     MBeans,
     /// Attributes of an MBean in the old form, combined (R260).
     MBean,
+    /// The records of each node from its owner, each backend asked for its own alone.
+    Owned,
+    /// The same below something that a backend may not know.
+    OwnedBelow,
     /// A write or an administrative request, which pdbmux does not take (ruling 2).
     Write,
 }
@@ -59,6 +63,8 @@ pub struct Row {
     pub path: &'static str,
     /// What is done with the answers.
     pub rule: Rule,
+    /// What is done with them under `merge: exact`.
+    pub exact: Rule,
     /// The entity whose records are merged, as a path spells it; empty where none is.
     pub entity: &'static str,
     /// The columns that identify a record, which break ties when pages are cut.
@@ -96,6 +102,11 @@ impl Row {
         self
     }
 
+    const fn exactly(mut self, rule: Rule) -> Self {
+        self.exact = rule;
+        self
+    }
+
     const fn bodies(mut self, bodies: Bodies) -> Self {
         self.bodies = bodies;
         self
@@ -117,6 +128,7 @@ const fn records(
     Row {
         path,
         rule,
+        exact: rule,
         entity,
         identity,
         caching: Caching::Live,
@@ -126,6 +138,18 @@ const fn records(
 
 const CERTNAME: &[&str] = &["certname"];
 const FACT: &[&str] = &["certname", "name"];
+const CONTENT: &[&str] = &["certname", "path"];
+const RESOURCE: &[&str] = &["certname", "type", "title"];
+const EDGE: &[&str] = &[
+    "certname",
+    "relationship",
+    "source_type",
+    "source_title",
+    "target_type",
+    "target_title",
+];
+const PACKAGE: &[&str] = &["certname", "package_name", "version", "provider"];
+const INPUT: &[&str] = &["certname", "type", "name"];
 const REPORT: &[&str] = &["hash"];
 /// An event has no id. These columns tell one from another; columns that only say when and by whom
 /// it was received are left out, since each backend stamps its own (ruling 3, trap T1).
@@ -144,12 +168,30 @@ const EVENT: &[&str] = &[
 /// Every served path; the first line that matches decides. What no line matches is unknown.
 #[rustfmt::skip]
 pub const ROUTES: &[Row] = &[
-    records("/pdb/query/v4/nodes", Rule::Nodes, "nodes", CERTNAME).kept(),
-    records("/pdb/query/v4/facts", Rule::Facts, "facts", FACT).kept(),
-    records("/pdb/query/v4/facts/{}", Rule::NamedFacts, "facts", CERTNAME).kept(),
-    records("/pdb/query/v4/facts/{}/{}", Rule::NamedFacts, "facts", CERTNAME).kept(),
+    records("/pdb/query/v4/nodes", Rule::Nodes, "nodes", CERTNAME).kept().exactly(Rule::Owned),
+    records("/pdb/query/v4/facts", Rule::Facts, "facts", FACT).kept().exactly(Rule::Owned),
+    records("/pdb/query/v4/facts/{}", Rule::NamedFacts, "facts", CERTNAME).kept().exactly(Rule::Owned),
+    records("/pdb/query/v4/facts/{}/{}", Rule::NamedFacts, "facts", CERTNAME).kept().exactly(Rule::Owned),
     records("/pdb/query/v4/fact-names", Rule::FactNames, "fact-names", &["name"]).kept(),
-    records("/pdb/query/v4/resources", Rule::Resources, "resources", &[]),
+    records("/pdb/query/v4/fact-contents", Rule::FirstGood, "fact-contents", CONTENT).exactly(Rule::Owned),
+    records("/pdb/query/v4/factsets", Rule::FirstGood, "factsets", CERTNAME).exactly(Rule::Owned),
+    records("/pdb/query/v4/inventory", Rule::FirstGood, "inventory", CERTNAME).exactly(Rule::Owned),
+    records("/pdb/query/v4/catalogs", Rule::FirstGood, "catalogs", CERTNAME).exactly(Rule::Owned),
+    records("/pdb/query/v4/resources", Rule::Resources, "resources", RESOURCE).exactly(Rule::Owned),
+    records("/pdb/query/v4/resources/{}", Rule::FirstGood, "resources", RESOURCE).exactly(Rule::Owned),
+    records("/pdb/query/v4/resources/{}/{}", Rule::FirstGood, "resources", RESOURCE).exactly(Rule::Owned),
+    records("/pdb/query/v4/edges", Rule::FirstGood, "edges", EDGE).exactly(Rule::Owned),
+    records("/pdb/query/v4/package-inventory", Rule::FirstGood, "package-inventory", PACKAGE).exactly(Rule::Owned),
+    records("/pdb/query/v4/catalog-inputs", Rule::FirstGood, "catalog-inputs", CERTNAME).exactly(Rule::Owned),
+    records("/pdb/query/v4/catalog-input-contents", Rule::FirstGood, "catalog-input-contents", INPUT).exactly(Rule::Owned),
+    records("/pdb/query/v4/environments/{}/facts", Rule::FirstGood, "facts", FACT).exactly(Rule::OwnedBelow),
+    records("/pdb/query/v4/environments/{}/facts/{}", Rule::FirstGood, "facts", FACT).exactly(Rule::OwnedBelow),
+    records("/pdb/query/v4/environments/{}/facts/{}/{}", Rule::FirstGood, "facts", FACT).exactly(Rule::OwnedBelow),
+    records("/pdb/query/v4/environments/{}/resources", Rule::FirstGood, "resources", RESOURCE).exactly(Rule::OwnedBelow),
+    records("/pdb/query/v4/environments/{}/resources/{}", Rule::FirstGood, "resources", RESOURCE).exactly(Rule::OwnedBelow),
+    records("/pdb/query/v4/environments/{}/resources/{}/{}", Rule::FirstGood, "resources", RESOURCE).exactly(Rule::OwnedBelow),
+    records("/pdb/query/v4/producers/{}/factsets", Rule::FirstGood, "factsets", CERTNAME).exactly(Rule::OwnedBelow),
+    records("/pdb/query/v4/producers/{}/catalogs", Rule::FirstGood, "catalogs", CERTNAME).exactly(Rule::OwnedBelow),
     records("/pdb/query/v4/reports", Rule::Reports, "reports", REPORT),
     records("/pdb/query/v4/events", Rule::Events, "events", EVENT),
     records("/pdb/query/v4/event-counts", Rule::EventCounts, "event-counts", &[]),
@@ -160,8 +202,9 @@ pub const ROUTES: &[Row] = &[
     row("/pdb/query/v4/nodes/{}/**", Rule::OfNode).bodies(Bodies::Read),
     row("/pdb/query/v4/factsets/{}/**", Rule::OfNode).bodies(Bodies::Read),
     row("/pdb/query/v4/catalogs/{}/**", Rule::OfNode).bodies(Bodies::Read),
-    row("/pdb/query/v4/environments/{}", Rule::FirstGood).bodies(Bodies::ReadHere),
-    row("/pdb/query/v4/producers/{}", Rule::FirstGood).bodies(Bodies::ReadHere),
+    row("/pdb/query/v4/package-inventory/{}", Rule::FirstGood).bodies(Bodies::Read).exactly(Rule::OfNode),
+    row("/pdb/query/v4/environments/{}", Rule::FirstGood).bodies(Bodies::ReadHere).exactly(Rule::OfReport),
+    row("/pdb/query/v4/producers/{}", Rule::FirstGood).bodies(Bodies::ReadHere).exactly(Rule::OfReport),
     row("/pdb/query/v4/**", Rule::FirstGood).bodies(Bodies::Read),
     row("/pdb/meta/v1/version", Rule::Version),
     row("/pdb/meta/v1/server-time", Rule::Clock),

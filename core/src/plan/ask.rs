@@ -1,7 +1,12 @@
 //! What is sent upstream.
 
+use serde::Deserialize;
+
+use crate::merge::owners::{NEVER, Share};
 use crate::params::{Params, body, encode};
+use crate::query::{Atom, Query};
 use crate::route::{Bodies, Route};
+use crate::settings::Strategy;
 
 /// Longest path and query of a request line. PuppetDB's web server refuses heads above 8 KiB with
 /// 414 or 431 (section 1.6 of the wire notes); the rest is room for the other headers.
@@ -14,6 +19,17 @@ pub struct Ask {
     /// Name and raw text of each parameter.
     pairs: Vec<(String, String)>,
     limit: Option<u32>,
+    scope: Scope,
+}
+
+/// Which of its records a backend is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scope {
+    /// All that the query selects.
+    #[default]
+    Everything,
+    /// Those of the nodes that it owns.
+    Owned,
 }
 
 impl Ask {
@@ -29,6 +45,7 @@ impl Ask {
             path: path.to_owned(),
             pairs: params.forward(changes),
             limit: None,
+            scope: Scope::Everything,
         }
     }
 
@@ -40,6 +57,7 @@ impl Ask {
             path: path.to_owned(),
             pairs,
             limit: None,
+            scope: Scope::Everything,
         }
     }
 
@@ -48,6 +66,42 @@ impl Ask {
     pub fn with_limit(mut self, limit: Option<u32>) -> Self {
         self.limit = limit;
         self
+    }
+
+    /// The same, of other records.
+    #[must_use]
+    pub(crate) fn of(mut self, scope: Scope) -> Self {
+        self.scope = scope;
+        self
+    }
+
+    /// Which of its records a backend is asked for.
+    pub fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    /// The question as it is put to a backend that speaks for `share`.
+    ///
+    /// A query that is no AST, or is given more than once, is left for the backend to refuse.
+    #[must_use]
+    pub fn within(&self, share: &Share) -> Self {
+        let mut within = self.clone();
+        let clause = match self.scope {
+            Scope::Everything => return within,
+            Scope::Owned => share.owned(),
+        };
+        let text = self.clone().with_limit(None).query();
+        let Ok(params) = Params::read(&text) else {
+            return within;
+        };
+        let known = |atom: &Atom<'_>| share.known(atom);
+        if let Ok(query) = Query::read(params.get("query"))
+            && !query.is_text()
+        {
+            let narrowed = query.narrowed(&known, clause, NEVER);
+            within.pairs = params.forward(&[("query", narrowed)]);
+        }
+        within
     }
 
     /// The same without a parameter.
@@ -117,15 +171,40 @@ pub struct Sent {
     pub body: Option<String>,
 }
 
-/// The question whose answers make the freshness map (R044).
+/// The question whose answers make the freshness map (R044). Under `merge: exact` later times break
+/// ties of the first.
 ///
 /// Nodes in any state are asked for, since routes of one node serve inactive ones too (traps T47,
 /// T48), and in order, since the answers also show by what a backend orders text (trap T12).
-pub fn freshness_ask() -> Ask {
-    let query = r#"["extract",["certname","report_timestamp"],["=","node_state","any"]]"#;
+pub fn freshness_ask(strategy: Strategy) -> Ask {
+    let query = match strategy {
+        Strategy::Freshness | Strategy::Static => {
+            r#"["extract",["certname","report_timestamp"],["=","node_state","any"]]"#
+        }
+        Strategy::Exact => concat!(
+            r#"["extract",["certname","report_timestamp","facts_timestamp","catalog_timestamp"],"#,
+            r#"["=","node_state","any"]]"#
+        ),
+    };
     let order_by = r#"[{"field":"certname"}]"#;
     Ask::own(
         "/pdb/query/v4/nodes",
         &[("query", query), ("order_by", order_by)],
     )
+}
+
+/// The question how many nodes a backend has, in any state.
+pub fn census_ask() -> Ask {
+    let query = r#"["extract",[["function","count"]],["=","node_state","any"]]"#;
+    Ask::own("/pdb/query/v4/nodes", &[("query", query)])
+}
+
+/// The number in the answer to [`census_ask`].
+pub fn census(body: &[u8]) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Row {
+        count: u64,
+    }
+    let rows: Vec<Row> = serde_json::from_slice(body).ok()?;
+    rows.first().map(|row| row.count)
 }

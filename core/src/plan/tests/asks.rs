@@ -283,7 +283,10 @@ fn r133_a_repeated_plain_column_is_not_refused() {
 fn r044_the_freshness_map_is_asked_for_in_order_and_over_all_states() {
     let query = r#"["extract",["certname","report_timestamp"],["=","node_state","any"]]"#;
     let target = format!(r#"/pdb/query/v4/nodes?query={query}&order_by=[{{"field":"certname"}}]"#);
-    assert_eq!(freshness_ask().target(), encoded(&target));
+    assert_eq!(
+        freshness_ask(Strategy::Freshness).target(),
+        encoded(&target)
+    );
 }
 
 /// A query string with a query of `length` bytes in it.
