@@ -106,7 +106,7 @@ chroot "$root" pdbmux --version >/dev/null
 say "checking the unit"
 systemd-analyze --root="$root" --man=no --recursive-errors=no verify "$unit" || fail "the unit is not valid"
 # Tenths: what is left is that it may use the network.
-systemd-analyze --root="$root" --offline=true --threshold=15 security pdbmux.service >"$work/security" ||
+systemd-analyze --root="$root" --offline=true --threshold=13 security pdbmux.service >"$work/security" ||
   fail "the unit is less confined than it was: $(cat "$work/security")"
 
 say "starting it unconfigured: one sentence, and the status after which systemd does not restart it"

@@ -1,12 +1,13 @@
-//! The manifests in `deploy/kubernetes/`, held against the program and against each other. Whether
-//! Kubernetes takes them is for `deploy/check.sh` to say.
+//! The manifests in `deploy/kubernetes/` and the files of the Debian package, held against the
+//! program and against each other. Whether Kubernetes takes the one is for `deploy/check.sh` to say,
+//! whether Debian takes the other for `packaging/check-deb.sh`.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pdbmux::config::{Environment, Flags, Loaded, SYSTEM_FILE, load};
+use pdbmux::config::{Config, Environment, Flags, KEYS, Loaded, SYSTEM_FILE, load};
 use serde_json::{Value, json};
 use tempfile::tempdir;
 
@@ -211,4 +212,41 @@ fn kustomize_takes_every_manifest_and_the_image_of_the_deployment() {
         kustomization["images"][0]["name"],
         pod()["containers"][0]["image"]
     );
+}
+
+fn of_debian(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/debian");
+    fs::read_to_string(folder.join(name)).unwrap()
+}
+
+#[test]
+fn systemd_waits_longer_than_pdbmux_takes_to_stop() {
+    let unit = of_debian("pdbmux.service");
+    let wait = unit
+        .lines()
+        .find_map(|line| line.strip_prefix("TimeoutStopSec="));
+    let wait = wait
+        .and_then(|it| it.strip_suffix('s'))
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert!(Config::default().shutdown_timeout < Duration::from_secs(wait));
+}
+
+#[test]
+fn the_variables_that_the_package_suggests_are_those_of_keys() {
+    let known: Vec<_> = KEYS.iter().map(pdbmux::config::Key::env).collect();
+    let file = of_debian("default");
+    let named = file
+        .lines()
+        .filter_map(|line| line.strip_prefix('#')?.split_once('='));
+    let named: Vec<_> = named
+        .filter(|(name, _)| name.starts_with("PDBMUX_"))
+        .collect();
+    assert!(!named.is_empty());
+    for (name, value) in named {
+        assert!(known.iter().any(|key| key == name), "{name}");
+        let env: Environment = [(name, value.trim_matches('"'))].into_iter().collect();
+        assert!(load(&Flags::default(), &env).is_ok(), "{name}={value}");
+    }
 }
