@@ -42,13 +42,15 @@ if [[ -z ${PDBMUX_CHECK_BASE:-} ]]; then
     command -v "$tool" >/dev/null || fail "$tool is missing"
   done
   mkdir -p "$rig"
-  PDBMUX_CHECK_BASE=$(find_base)
-  export PDBMUX_CHECK_BASE
-  exec unshare --mount --pid --fork --kill-child --mount-proc "$0" "$deb"
+  base=$(find_base)
+  mount_point=$(mktemp -d)
+  trap 'rmdir "$mount_point"' EXIT
+  PDBMUX_CHECK_BASE=$base PDBMUX_CHECK_IN=$mount_point \
+    unshare --mount --pid --fork --kill-child --mount-proc "$0" "$deb"
+  exit
 fi
 
-# A mount point that is there anyway; only this mount namespace sees what is mounted.
-work=/mnt
+work=$PDBMUX_CHECK_IN
 root=$work/root
 mount -t tmpfs tmpfs "$work"
 mkdir "$work/changed" "$work/work" "$root"
@@ -127,8 +129,8 @@ cp "$config" "$work/edited"
 exec_start 2>"$work/log" &
 service=$!
 address=$(await "$service" "$work/log" 'listening on ')
-[[ $(curl -sS -o /dev/null -w '%{http_code}' "http://$address/livez") == 200 ]] || fail "/livez is not 200"
-curl -sS -D "$work/head" -o "$work/nodes" "http://$address/pdb/query/v4/nodes"
+[[ $(curl -sS --noproxy "*" -o /dev/null -w '%{http_code}' "http://$address/livez") == 200 ]] || fail "/livez is not 200"
+curl -sS --noproxy "*" -D "$work/head" -o "$work/nodes" "http://$address/pdb/query/v4/nodes"
 for sample in pdb-old pdb-new; do
   grep -q "\"pdbmux_source\":\"$sample\"" "$work/nodes" || fail "no node of $sample: $(cat "$work/head" "$work/nodes")"
 done
