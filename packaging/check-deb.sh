@@ -19,19 +19,24 @@ fail() {
   exit 1
 }
 
+# The mirror this machine itself uses, whatever it is.
+mirror() {
+  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' | head -n 1
+}
+
+# Prints the folder of a Debian.
 find_base() {
-  local found
-  for found in "$rig/trixie" "$rig/bookworm"; do
-    [[ ! -d $found ]] || { echo "$found" && return; }
-  done
-  say "bootstrapping a Debian into $found" >&2
-  rm -rf "$found.part"
-  debootstrap --variant=minbase bookworm "$found.part" "$(
-    apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' |
-      head -n 1
-  )" >"$rig/bookworm.log" 2>&1 || fail "debootstrap failed (see $rig/bookworm.log)"
-  mv "$found.part" "$found"
-  echo "$found"
+  local base=$rig/bookworm
+  if [[ -d $rig/trixie ]]; then
+    base=$rig/trixie
+  elif [[ ! -d $base ]]; then
+    say "bootstrapping a Debian into $base" >&2
+    rm -rf "$base.part"
+    debootstrap --variant=minbase bookworm "$base.part" "$(mirror)" >"$base.log" 2>&1 ||
+      fail "debootstrap failed (see $base.log)"
+    mv "$base.part" "$base"
+  fi
+  echo "$base"
 }
 
 # Mounts and processes of their own, which end with it.
@@ -94,6 +99,7 @@ await() {
   local process=$1 log=$2 text=$3 found
   until found=$(sed -n "s/.*$text//p" "$log" | head -n 1) && [[ -n $found ]]; do
     kill -0 "$process" 2>/dev/null || fail "ended before it said '$text': $(cat "$log")"
+    ((SECONDS < 120)) || fail "'$text' was not said in time: $(cat "$log")"
     sleep 0.02
   done
   echo "$found"
