@@ -27,6 +27,7 @@ deb: build ## The Debian package, in dist/
 .PHONY: packages
 packages: deb ## Debian package and Kubernetes manifests, checked (as root)
 	packaging/check-deb.sh
+	packaging/check-service.sh
 	deploy/check.sh
 
 .PHONY: run
