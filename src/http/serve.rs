@@ -152,7 +152,7 @@ impl App {
                 Ok(response) => self.upstream.receive(response).await,
                 Err(failure) => Err(failure),
             };
-            let answered = result.is_ok();
+            let answered = result.as_ref().is_ok_and(|received| received.status < 500);
             round.push(Asked { backend, result });
             if answered && first == First::Owner && turns.owner_speaks() {
                 break;

@@ -1,0 +1,6 @@
+//! `merge: exact`: each backend asked for its own, so that the answers add up to one PuppetDB's.
+
+mod backend;
+mod explain;
+mod history;
+mod shares;

@@ -1,0 +1,105 @@
+//! A stub that holds nodes and answers the few conditions that shares are made of.
+
+use std::sync::{Arc, Mutex};
+
+use pdbmux_core::settings::Strategy;
+use serde_json::{Value, json};
+
+use crate::harness::Pdbmux;
+use crate::stub::{Answer, Seen, Stub};
+
+pub(super) const NODES: &str = "/pdb/query/v4/nodes";
+pub(super) const INVENTORY: &str = "/pdb/query/v4/inventory";
+
+/// A PuppetDB with nodes: certname and the minute of the last report.
+pub(super) struct Backend {
+    pub(super) stub: Stub,
+    nodes: Arc<Mutex<Vec<(String, u32)>>>,
+}
+
+impl Backend {
+    pub(super) async fn holding(nodes: &[(&str, u32)]) -> Self {
+        let stub = Stub::start().await;
+        let held: Arc<Mutex<Vec<_>>> = Arc::default();
+        let (of_nodes, of_inventory) = (Arc::clone(&held), Arc::clone(&held));
+        stub.makes(NODES, move |seen| {
+            let nodes = of_nodes.lock().unwrap();
+            answer(seen, &nodes, node)
+        });
+        stub.makes(INVENTORY, move |seen| {
+            let nodes = of_inventory.lock().unwrap();
+            answer(
+                seen,
+                &nodes,
+                |name, minute| json!({"certname": name, "minute": minute}),
+            )
+        });
+        let backend = Self { stub, nodes: held };
+        for (certname, minute) in nodes {
+            backend.gains(certname, *minute);
+        }
+        backend
+    }
+
+    pub(super) fn gains(&self, certname: &str, minute: u32) {
+        let mut nodes = self.nodes.lock().unwrap();
+        nodes.push((certname.to_owned(), minute));
+    }
+
+    /// The queries asked of `path`, how many nodes there are and the list of them left out.
+    pub(super) fn queries(&self, path: &str) -> Vec<Option<String>> {
+        let seen = self.stub.seen().into_iter();
+        let asked = seen.filter(|seen| seen.target.split('?').next() == Some(path));
+        let queries = asked.map(|seen| seen.param("query"));
+        let is_own = |query: &Option<String>| {
+            let any = r#"["=","node_state","any"]"#;
+            query.as_deref().is_some_and(|query| query.contains(any))
+        };
+        queries.filter(|query| !is_own(query)).collect()
+    }
+}
+
+pub(super) async fn exact(backends: &[&Backend]) -> Pdbmux {
+    let stubs: Vec<_> = backends.iter().map(|backend| &backend.stub).collect();
+    of_stubs(&stubs).await
+}
+
+pub(super) async fn of_stubs(stubs: &[&Stub]) -> Pdbmux {
+    Pdbmux::with(stubs, |config| config.merge = Strategy::Exact).await
+}
+
+fn node(certname: &str, minute: u32) -> Value {
+    let reported = format!("2026-01-01T00:{minute:02}:00.000Z");
+    json!({"certname": certname, "report_timestamp": reported})
+}
+
+/// The rows that the query selects, or their number, as pdbmux may ask for either.
+fn answer(seen: &Seen, nodes: &[(String, u32)], row: impl Fn(&str, u32) -> Value) -> Answer {
+    let query = seen.param("query").unwrap_or_default();
+    let selected = nodes.iter().filter(|(name, _)| selects(&query, name));
+    let rows: Vec<_> = selected.map(|(name, minute)| row(name, *minute)).collect();
+    let total = rows.len();
+    let body = if query.contains("\"count\"") {
+        json!([{ "count": total }])
+    } else {
+        json!(rows)
+    };
+    match seen.param("include_total") {
+        Some(_) => Answer::counted(total as u64, body.to_string()),
+        None => Answer::json(body.to_string()),
+    }
+}
+
+/// Whether the condition of a share, somewhere in `query`, holds for a node.
+fn selects(query: &str, certname: &str) -> bool {
+    let listed = query.contains(&format!("\"{certname}\""));
+    if query.contains(r#"["=","certname",""]"#) {
+        false
+    } else if query.contains(r#"["not",["or",["in","certname""#) {
+        !listed
+    } else if query.contains(r#"["or",["in","certname""#) {
+        listed
+    } else {
+        true
+    }
+}
