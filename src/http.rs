@@ -3,12 +3,16 @@
 mod body;
 mod cached;
 mod connection;
+mod explain;
+mod fan;
 mod healthz;
+mod parameters;
 mod replay;
 mod respond;
 mod rounds;
 mod serve;
 mod server;
+mod shares;
 
 pub(crate) use serve::App;
 pub(crate) use server::{Patience, serve};

@@ -86,6 +86,22 @@ impl Client {
         collect(url, started, response)
     }
 
+    /// Asks with a form in the body of a GET, as PuppetDB's manual does with curl.
+    pub fn form(&self, path: &str, parameters: &[(&str, &str)]) -> Result<Answer> {
+        let url = self.url(path, &[]);
+        let form = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(parameters)
+            .finish();
+        let started = Instant::now();
+        let response = self
+            .agent
+            .get(&url)
+            .force_send_body()
+            .content_type("application/x-www-form-urlencoded")
+            .send(form);
+        collect(url, started, response)
+    }
+
     fn url(&self, path: &str, parameters: &[(&str, &str)]) -> String {
         let query = form_urlencoded::Serializer::new(String::new())
             .extend_pairs(parameters)

@@ -116,7 +116,8 @@ pub static KEYS: &[Key] = &[
         value::parse_merge,
         |merge: &_| value::merge_name(*merge).to_owned(),
         "Which backend the facts of a shared node are taken from. Under freshness it is the one with \
-         the newest report, under static the first configured one that has the node.",
+         the newest report, under static the first configured one that has the node; under exact \
+         everything is answered as by one PuppetDB that holds what each node's owner holds.",
     )
     .flag("merge")
     .choices(&value::MERGES),
@@ -132,8 +133,8 @@ pub static KEYS: &[Key] = &[
         "DURATION",
         duration::parse,
         duration::format,
-        "How long it is remembered which backend has a node's newest report (merge: freshness \
-         alone); 0 asks every time.",
+        "How long it is remembered which backend has a node's newest data (not under merge: static); \
+         0 asks every time.",
     ),
     scalar!(
         facts_ttl,
@@ -218,11 +219,18 @@ pub static KEYS: &[Key] = &[
         "Largest answer taken from one backend; a larger one is that backend's failure.",
     ),
     scalar!(
+        max_request_bytes,
+        "BYTES",
+        value::parse_some_bytes,
+        ToString::to_string,
+        "Largest body of a request; a larger one is refused with 413.",
+    ),
+    scalar!(
         header_timeout,
         "DURATION",
         duration::parse_positive,
         duration::format,
-        "Time a client has to send the head of a request.",
+        "Time a client has to send the head of a request, and again to send its body.",
     ),
     scalar!(
         idle_timeout,

@@ -3,11 +3,15 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
-use pdbmux_core::merge::owners::FreshnessMap;
-use pdbmux_core::plan::freshness_ask;
+use pdbmux_core::merge::owners::history::{Pasts, check_hashes, spans_ask};
+use pdbmux_core::merge::owners::{FreshnessMap, Shares};
+use pdbmux_core::plan::{Ask, freshness_ask};
 use pdbmux_core::round::{BackendId, Reply};
+use pdbmux_core::settings::Settings;
+use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use super::Upstream;
@@ -19,6 +23,7 @@ type Build = BoxFuture<'static, Arc<FreshnessMap>>;
 #[derive(Debug)]
 pub struct Freshness {
     upstream: Arc<Upstream>,
+    settings: Arc<Settings>,
     ttl: Duration,
     state: Mutex<State>,
 }
@@ -28,13 +33,25 @@ struct State {
     map: Option<(Instant, Arc<FreshnessMap>)>,
     /// The build that is under way. It is owned by those who wait for it and ends with the last.
     flight: Option<WeakShared<Build>>,
+    /// How the nodes were divided last, by which map and among whom.
+    divided: Option<Division>,
+}
+
+#[derive(Debug)]
+struct Division {
+    map: Arc<FreshnessMap>,
+    among: Vec<BackendId>,
+    shares: Arc<Shares>,
+    /// The same shares with what counts of the history, once somebody needed that.
+    history: Arc<OnceCell<Arc<Shares>>>,
 }
 
 impl Freshness {
     /// A map of the nodes of `upstream`, each copy of it used for `ttl`.
-    pub fn new(upstream: Arc<Upstream>, ttl: Duration) -> Arc<Self> {
+    pub fn new(upstream: Arc<Upstream>, settings: Arc<Settings>, ttl: Duration) -> Arc<Self> {
         Arc::new(Self {
             upstream,
+            settings,
             ttl,
             state: Mutex::default(),
         })
@@ -80,6 +97,124 @@ impl Freshness {
         build.await
     }
 
+    /// A map that is newer than `map`.
+    pub async fn renewed(self: &Arc<Self>, map: Arc<FreshnessMap>) -> Arc<FreshnessMap> {
+        let build = {
+            let mut state = self.state();
+            match &state.map {
+                Some((_, newer)) if !Arc::ptr_eq(newer, &map) => return Arc::clone(newer),
+                _ => self.join(&mut state),
+            }
+        };
+        build.await
+    }
+
+    /// What each of `among` speaks for by `map`.
+    pub async fn shares(&self, map: &Arc<FreshnessMap>, among: &[BackendId]) -> Arc<Shares> {
+        if let Some(known) = &self.state().divided
+            && Arc::ptr_eq(&known.map, map)
+            && known.among == among
+        {
+            return Arc::clone(&known.shares);
+        }
+        let (dividing, settings) = (Arc::clone(map), Arc::clone(&self.settings));
+        let divided = among.to_vec();
+        let divide = move || {
+            let source = settings.source.as_deref();
+            Arc::new(dividing.shares(&divided, source, &settings.backends))
+        };
+        // As much work as to read some 32 bytes a node.
+        let shares = work::run(map.len() * 32, divide).await;
+        self.state().divided = Some(Division {
+            map: Arc::clone(map),
+            among: among.to_vec(),
+            shares: Arc::clone(&shares),
+            history: Arc::default(),
+        });
+        shares
+    }
+
+    /// `shares` with what counts of each backend's history. Built once for all who wait for it, and
+    /// kept for as long as the shares are.
+    ///
+    /// # Errors
+    /// The backends that could not tell their reports.
+    pub async fn with_history(&self, shares: Arc<Shares>) -> Result<Arc<Shares>, Vec<BackendId>> {
+        let cell = {
+            let state = self.state();
+            let divided = state.divided.as_ref();
+            divided
+                .filter(|known| Arc::ptr_eq(&known.shares, &shares))
+                .map(|known| Arc::clone(&known.history))
+        };
+        let history = async || self.build_history(&shares).await;
+        let known = cell.unwrap_or_default();
+        known.get_or_try_init(history).await.map(Arc::clone)
+    }
+
+    async fn build_history(&self, shares: &Arc<Shares>) -> Result<Arc<Shares>, Vec<BackendId>> {
+        let Some(ask) = spans_ask(shares) else {
+            return Ok(Arc::clone(shares));
+        };
+        let among: Vec<_> = shares.backends().collect();
+        let spans = self.tell(&among, &ask).await?;
+        let read = |spans: &[(BackendId, Bytes)]| {
+            let (pasts, damaged) = Pasts::read(&borrowed(spans));
+            let damaged: Vec<_> = damaged.into_iter().map(|(backend, _)| backend).collect();
+            if damaged.is_empty() {
+                Ok(pasts.overlaps_ask())
+            } else {
+                Err(damaged)
+            }
+        };
+        let hashes = match read(&spans)? {
+            None => Vec::new(),
+            Some(ask) => self.tell(&among, &ask).await?,
+        };
+        let unreadable: Vec<_> = hashes
+            .iter()
+            .filter(|(_, body)| check_hashes(body).is_err())
+            .map(|(backend, _)| *backend)
+            .collect();
+        if !unreadable.is_empty() {
+            return Err(unreadable);
+        }
+        let shares = Shares::clone(shares);
+        let size = hashes.iter().map(|(_, body)| body.len()).sum();
+        let with_history = move || {
+            let (pasts, _) = Pasts::read(&borrowed(&spans));
+            Arc::new(shares.with_history(&pasts, &borrowed(&hashes)))
+        };
+        Ok(work::run(size, with_history).await)
+    }
+
+    /// Asks all of `among` the same; all must answer.
+    async fn tell(
+        &self,
+        among: &[BackendId],
+        ask: &Ask,
+    ) -> Result<Vec<(BackendId, Bytes)>, Vec<BackendId>> {
+        let asks: Vec<_> = among
+            .iter()
+            .map(|backend| (*backend, ask.clone()))
+            .collect();
+        let mut told = Vec::new();
+        let mut silent = Vec::new();
+        for asked in self.upstream.fan_out(&asks).await {
+            match asked.result {
+                Ok(received) if (200..300).contains(&received.status) => {
+                    told.push((asked.backend, received.body));
+                }
+                Ok(_) | Err(_) => silent.push(asked.backend),
+            }
+        }
+        if silent.is_empty() {
+            Ok(told)
+        } else {
+            Err(silent)
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -94,13 +229,13 @@ impl Freshness {
     }
 
     async fn build(self: Arc<Self>) -> Arc<FreshnessMap> {
-        let target = freshness_ask().target();
+        let ask = freshness_ask(self.settings.strategy);
         let asks: Vec<_> = self
             .upstream
             .pool()
             .asked
             .into_iter()
-            .map(|backend| (backend, target.clone()))
+            .map(|backend| (backend, ask.clone()))
             .collect();
         let started = Instant::now();
         let round = self.upstream.fan_out(&asks).await;
@@ -114,6 +249,11 @@ impl Freshness {
         state.map = Some((started, Arc::clone(&map)));
         map
     }
+}
+
+fn borrowed(bodies: &[(BackendId, Bytes)]) -> Vec<(BackendId, &[u8])> {
+    let bodies = bodies.iter();
+    bodies.map(|(backend, body)| (*backend, &**body)).collect()
 }
 
 fn read(round: &[super::Asked]) -> FreshnessMap {
