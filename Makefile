@@ -3,9 +3,13 @@
 .DEFAULT_GOAL := help
 CARGO ?= cargo
 
+# What the binary is built for: this machine, with the C library linked in. Naming the target keeps
+# build scripts and procedural macros out of that.
+TARGET ?= $(shell rustc -vV | sed -n 's/^host: //p')
+
 .PHONY: help
 help: ## List these targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9 ]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## Two sample PuppetDBs answered as one, on port 8080
@@ -16,9 +20,11 @@ test: ## All tests that need nothing but Rust
 	$(CARGO) test --quiet
 
 .PHONY: build
-build: ## The release binary, as dist/pdbmux
-	$(CARGO) build --release
-	install -D target/release/pdbmux dist/pdbmux
+# What random numbers are taken from is not looked for at run time, which needs dynamic linking.
+build: export RUSTFLAGS += -C target-feature=+crt-static --cfg getrandom_backend="linux_getrandom"
+build: ## The release binary, static, as dist/pdbmux
+	$(CARGO) build --release --locked --target $(TARGET) --target-dir target
+	install -D target/$(TARGET)/release/pdbmux dist/pdbmux
 
 .PHONY: deb
 deb: build ## The Debian package, in dist/
@@ -46,8 +52,8 @@ lint: ## Format, clippy, docs and dependencies
 .PHONY: e2e
 e2e: ## The tests on real PuppetDBs and real clients (Debian or Ubuntu, as root)
 	e2e/setup.sh
-	$(CARGO) build --release
-	$(CARGO) test --quiet -p pdbmux-e2e
+	$(MAKE) build
+	PDBMUX_E2E_BIN=$(CURDIR)/dist/pdbmux $(CARGO) test --quiet -p pdbmux-e2e
 
 .PHONY: bench
 bench: ## Benchmarks of the core
@@ -63,3 +69,7 @@ fuzz: ## Each fuzz target for FUZZ_SECONDS (needs cargo-fuzz)
 		RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --fuzz-dir . $$target corpus/$$target seeds/$$target \
 			-- -max_total_time=$(FUZZ_SECONDS) || exit 1; \
 	done
+
+.PHONY: patch minor major
+patch minor major: ## Release: raise this part of the version, commit and tag
+	packaging/release.sh $@

@@ -6,6 +6,7 @@ mod hosts;
 #[cfg(test)]
 mod tests;
 
+use std::convert;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -100,7 +101,9 @@ impl Names {
         if let Ok(address) = host.parse() {
             return Ok(vec![address]);
         }
-        let found = hosts::find(&read(&self.hosts).await.unwrap_or_default(), host);
+        let name = host.to_owned();
+        let found = read(&self.hosts, move |text| hosts::find(&text, &name)).await;
+        let found = found.unwrap_or_default();
         if !found.is_empty() {
             return Ok(found);
         }
@@ -111,7 +114,7 @@ impl Names {
             host: host.to_owned(),
             why,
         })?;
-        let servers = read(&self.resolv_conf).await;
+        let servers = read(&self.resolv_conf, convert::identity).await;
         let servers = servers.map_err(|why| LookupError::NoServers {
             host: host.to_owned(),
             path: self.resolv_conf.clone(),
@@ -145,9 +148,14 @@ impl Names {
     }
 }
 
-async fn read(path: &Path) -> io::Result<Vec<u8>> {
+/// What `of` makes of a file: some have thousands of hosts in theirs.
+async fn read<T, F>(path: &Path, of: F) -> io::Result<T>
+where
+    T: Send + 'static,
+    F: FnOnce(Vec<u8>) -> T + Send + 'static,
+{
     let path = path.to_owned();
-    tokio::task::spawn_blocking(|| fs::read(path)).await?
+    tokio::task::spawn_blocking(move || fs::read(path).map(of)).await?
 }
 
 fn is_localhost(host: &str) -> bool {

@@ -90,18 +90,18 @@ impl Settings {
         })
     }
 
-    /// The pdbmux binary under test: `PDBMUX_E2E_BIN`, else the newest build in `target`.
+    /// The pdbmux binary under test: `PDBMUX_E2E_BIN`, else the newest one that was built.
     pub fn pdbmux_binary(&self) -> Result<PathBuf> {
         if let Some(path) = env::var_os("PDBMUX_E2E_BIN") {
             return Ok(PathBuf::from(path));
         }
-        ["release", "debug"]
-            .map(|profile| self.repository.join("target").join(profile).join("pdbmux"))
+        ["dist", "target/release", "target/debug"]
+            .map(|folder| self.repository.join(folder).join("pdbmux"))
             .into_iter()
             .filter_map(|path| Some((path.metadata().ok()?.modified().ok()?, path)))
             .max()
             .map(|(_, path)| path)
-            .context("no pdbmux binary in target: build it first or set PDBMUX_E2E_BIN")
+            .context("no pdbmux binary in dist or target: build it first or set PDBMUX_E2E_BIN")
     }
 }
 

@@ -236,7 +236,7 @@ async fn r210_r212_past_its_time_an_entry_does_not_stand_in_for_a_backend_that_a
 }
 
 #[tokio::test]
-async fn r214_r216_the_budget_counts_bodies_and_what_is_longer_is_served_but_not_stored() {
+async fn r214_r216_r295_the_budget_counts_bodies_and_what_is_longer_is_served_but_not_stored() {
     let (a, b) = pair().await;
     let mux = caching(&[&a, &b]).await;
     let long = mux.get(NODES).await.ok().to_owned();
