@@ -1,0 +1,378 @@
+//! Whether two answers to one question say the same.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+
+use super::canon::Json;
+use super::shape::{Direction, Shape, Window};
+use crate::http::Answer;
+
+/// One way in which two answers differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// What differs, in a word.
+    pub what: What,
+    /// How, a line each.
+    pub lines: Vec<String>,
+}
+
+/// What can differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum What {
+    /// pdbmux did not answer, or its answer broke off.
+    Answer,
+    /// The HTTP status.
+    Status,
+    /// The media type.
+    ContentType,
+    /// `X-Records`.
+    Total,
+    /// The body as a whole.
+    Body,
+    /// Records that are missing or too many.
+    Rows,
+    /// The order of records.
+    Order,
+}
+
+impl What {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Answer => "no answer",
+            Self::Status => "status",
+            Self::ContentType => "content type",
+            Self::Total => "X-Records",
+            Self::Body => "body",
+            Self::Rows => "rows",
+            Self::Order => "order",
+        }
+    }
+}
+
+/// How many rows of a kind are shown.
+const SHOWN: usize = 3;
+
+/// What stands where a PuppetDB stamped its own time.
+const STAMPED: &str = "<receipt time>";
+
+/// Lists whose elements are in no order: PostgreSQL gathers them as it comes upon them.
+const UNORDERED: [&str; 4] = ["facts", "resources", "edges", "resource_events"];
+
+/// Compares what `got` says with what the union says. `whole` gives the union's answer without a
+/// window; it is called where a window may show any of several records.
+pub fn compare(
+    shape: &Shape,
+    union: &Answer,
+    got: &Answer,
+    whole: impl FnOnce() -> Result<Answer>,
+) -> Result<Vec<Difference>> {
+    if got.status != union.status {
+        return Ok(vec![Difference {
+            what: What::Status,
+            lines: vec![
+                format!("union  {} {}", union.status, brief(&union.body)),
+                format!("pdbmux {} {}", got.status, brief(&got.body)),
+            ],
+        }]);
+    }
+    let mut found = Vec::new();
+    for (what, name) in [
+        (What::ContentType, "content-type"),
+        (What::Total, "x-records"),
+    ] {
+        let (wanted, said) = (union.header(name), got.header(name));
+        if wanted != said {
+            let lines = vec![format!("union {wanted:?}, pdbmux {said:?}")];
+            found.push(Difference { what, lines });
+        }
+    }
+    let is_json = union
+        .header("content-type")
+        .is_some_and(|it| it.starts_with("application/json"));
+    if !is_json {
+        // Words of mistakes differ between versions: the status is what counts.
+        return Ok(found);
+    }
+    let wanted = Json::parse(&union.body)?;
+    let Ok(said) = Json::parse(&got.body) else {
+        found.push(body("pdbmux's answer is no JSON", &got.body));
+        return Ok(found);
+    };
+    if union.body.contains('\n') != got.body.contains('\n') {
+        found.push(body("one is pretty, the other is not", &got.body));
+    }
+    match (wanted, said) {
+        (Json::List(wanted), Json::List(said)) => {
+            found.extend(rows(shape, &wanted, &said, whole)?);
+        }
+        (wanted, said) => {
+            let (wanted, said) = (normal(shape, &wanted), normal(shape, &said));
+            if wanted != said {
+                found.push(Difference {
+                    what: What::Body,
+                    lines: apart(&wanted.spell(), &said.spell()),
+                });
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn body(what: &str, text: &str) -> Difference {
+    Difference {
+        what: What::Body,
+        lines: vec![format!("{what}: {}", brief(text))],
+    }
+}
+
+fn rows(
+    shape: &Shape,
+    wanted: &[Json],
+    said: &[Json],
+    whole: impl FnOnce() -> Result<Answer>,
+) -> Result<Vec<Difference>> {
+    let all = |rows: &[Json]| -> Vec<Json> { rows.iter().map(|row| normal(shape, row)).collect() };
+    let (normal_wanted, normal_said) = (all(wanted), all(said));
+    if matches!(shape.entity.as_str(), "logs" | "metrics") {
+        return Ok(sequence(&normal_wanted, &normal_said));
+    }
+    let mut found = Vec::new();
+    let wanted_keys = keys(shape, &normal_wanted);
+    let said_keys = keys(shape, &normal_said);
+    if wanted_keys.is_some() && wanted_keys != said_keys {
+        let (wanted, said) = (
+            wanted_keys.unwrap_or_default(),
+            said_keys.unwrap_or_default(),
+        );
+        let at = wanted.iter().zip(&said).position(|(a, b)| a != b);
+        let at = at.unwrap_or(wanted.len().min(said.len()));
+        found.push(Difference {
+            what: What::Order,
+            lines: vec![
+                format!("at {at}: union  {:?}", wanted.get(at)),
+                format!("at {at}: pdbmux {:?}", said.get(at)),
+            ],
+        });
+    }
+    found.extend(receipts_in_order(shape, said));
+    let (missing, extra) = match shape.window {
+        Window::Whole => apart_as_sets(&normal_wanted, &normal_said),
+        Window::Part if normal_wanted == normal_said => (Vec::new(), Vec::new()),
+        Window::Part => {
+            if wanted.len() != said.len() {
+                found.push(Difference {
+                    what: What::Rows,
+                    lines: vec![format!(
+                        "union {} rows, pdbmux {}",
+                        wanted.len(),
+                        said.len()
+                    )],
+                });
+            }
+            // Without a total order a window shows any that are as good.
+            let whole = whole()?;
+            let whole = Json::parse(&whole.body).unwrap_or(Json::Null);
+            let whole = all(whole.list().unwrap_or_default());
+            (Vec::new(), apart_as_sets(&whole, &normal_said).1)
+        }
+    };
+    if !missing.is_empty() || !extra.is_empty() {
+        let mut lines = vec![format!(
+            "union {} rows, pdbmux {}: {} missing, {} too many",
+            wanted.len(),
+            said.len(),
+            missing.len(),
+            extra.len()
+        )];
+        for (sign, rows) in [("-", &missing), ("+", &extra)] {
+            let shown = rows.iter().take(SHOWN);
+            lines.extend(shown.map(|row| format!("{sign} {}", brief(row))));
+        }
+        found.push(Difference {
+            what: What::Rows,
+            lines,
+        });
+    }
+    Ok(found)
+}
+
+fn sequence(wanted: &[Json], said: &[Json]) -> Vec<Difference> {
+    if wanted == said {
+        return Vec::new();
+    }
+    let at = wanted.iter().zip(said).position(|(a, b)| a != b);
+    let at = at.unwrap_or(wanted.len().min(said.len()));
+    let show = |rows: &[Json]| rows.get(at).map(|row| brief(&row.spell()));
+    vec![Difference {
+        what: What::Rows,
+        lines: vec![format!(
+            "at {at}: union {:?}, pdbmux {:?}",
+            show(wanted),
+            show(said)
+        )],
+    }]
+}
+
+/// What one has and the other has not, each as often as it has it more often.
+fn apart_as_sets(wanted: &[Json], said: &[Json]) -> (Vec<String>, Vec<String>) {
+    let mut counts: BTreeMap<String, i64> = BTreeMap::new();
+    for row in wanted {
+        *counts.entry(row.spell()).or_default() += 1;
+    }
+    for row in said {
+        *counts.entry(row.spell()).or_default() -= 1;
+    }
+    let (mut missing, mut extra) = (Vec::new(), Vec::new());
+    for (row, count) in counts {
+        let times = usize::try_from(count.unsigned_abs()).unwrap_or(1);
+        match count.cmp(&0) {
+            Ordering::Greater => missing.extend(std::iter::repeat_n(row, times)),
+            Ordering::Less => extra.extend(std::iter::repeat_n(row, times)),
+            Ordering::Equal => {}
+        }
+    }
+    (missing, extra)
+}
+
+/// Each row's values of the ordered columns, up to a receipt time; `None` where a row shows none.
+fn keys(shape: &Shape, rows: &[Json]) -> Option<Vec<Vec<String>>> {
+    let columns: Vec<&str> = shape
+        .order
+        .iter()
+        .map(|key| key.column.as_str())
+        .take_while(|column| !shape.receipts.contains(*column))
+        .collect();
+    if columns.is_empty() {
+        return None;
+    }
+    rows.iter()
+        .map(|row| {
+            columns
+                .iter()
+                .map(|column| Some(comparable(value(row, column)?)))
+                .collect()
+        })
+        .collect()
+}
+
+/// A column of a row: by its name, else along its dots; the row itself for a bare string.
+fn value<'a>(row: &'a Json, column: &str) -> Option<&'a Json> {
+    if column.is_empty() {
+        return Some(row);
+    }
+    row.member(column)
+        .or_else(|| column.split('.').try_fold(row, |at, name| at.member(name)))
+}
+
+/// Equal for what PostgreSQL holds equal: `1` and `1.0`.
+fn comparable(value: &Json) -> String {
+    match value {
+        Json::Number(text) if text.len() < 16 => text
+            .parse::<f64>()
+            .map_or_else(|_| text.clone(), |number| number.to_string()),
+        other => other.spell(),
+    }
+}
+
+/// The order by a receipt time cannot be the union's, but must be an order.
+fn receipts_in_order(shape: &Shape, said: &[Json]) -> Option<Difference> {
+    let key = shape
+        .order
+        .first()
+        .filter(|key| shape.receipts.contains(&key.column))?;
+    let times: Vec<Option<&str>> = said
+        .iter()
+        .map(|row| value(row, &key.column).map(|it| it.text()))
+        .collect::<Option<_>>()?;
+    // Null is the greatest.
+    let rank = |time: Option<&str>| (time.is_none(), time.map(str::to_owned));
+    let wrong = times
+        .windows(2)
+        .find(|pair| match rank(pair[0]).cmp(&rank(pair[1])) {
+            Ordering::Equal => false,
+            Ordering::Less => key.direction == Direction::Descending,
+            Ordering::Greater => key.direction == Direction::Ascending,
+        })?;
+    Some(Difference {
+        what: What::Order,
+        lines: vec![format!("not ordered by {}: {wrong:?}", key.column)],
+    })
+}
+
+/// A record without what may differ: receipt times, and the order of lists that have none.
+fn normal(shape: &Shape, row: &Json) -> Json {
+    let Json::Map(fields) = row else {
+        return row.clone();
+    };
+    let catalog = matches!(shape.entity.as_str(), "catalogs" | "resources");
+    let fields = fields.iter().map(|(name, value)| {
+        let value = match value {
+            Json::Text(_) if shape.receipts.contains(name) => Json::Text(STAMPED.into()),
+            Json::Map(inner)
+                if UNORDERED.contains(&name.as_str()) && inner.contains_key("href") =>
+            {
+                let inner = inner.iter().map(|(name, value)| {
+                    let value = match value {
+                        Json::List(elements) if catalog => {
+                            in_order(elements.iter().map(|one| normal(shape, one)).collect())
+                        }
+                        Json::List(elements) => in_order(elements.clone()),
+                        other => other.clone(),
+                    };
+                    (name.clone(), value)
+                });
+                Json::Map(inner.collect())
+            }
+            Json::List(elements)
+                if (catalog && name == "tags")
+                    || name == "package_inventory"
+                    || (name == "inputs" && shape.entity == "catalog-inputs") =>
+            {
+                in_order(elements.clone())
+            }
+            other => other.clone(),
+        };
+        (name.clone(), value)
+    });
+    Json::Map(fields.collect())
+}
+
+fn in_order(mut elements: Vec<Json>) -> Json {
+    elements.sort();
+    Json::List(elements)
+}
+
+/// Two long texts from a little before where they part.
+fn apart(wanted: &str, said: &str) -> Vec<String> {
+    let same = wanted
+        .char_indices()
+        .zip(said.chars())
+        .find(|((_, a), b)| a != b)
+        .map_or(wanted.len().min(said.len()), |((at, _), _)| at);
+    let from = wanted
+        .char_indices()
+        .map(|(at, _)| at)
+        .take_while(|at| *at + 40 < same)
+        .last()
+        .unwrap_or(0);
+    [("union ", wanted), ("pdbmux", said)]
+        .map(|(who, text)| format!("{who} ...{}", brief(text.get(from..).unwrap_or(text))))
+        .to_vec()
+}
+
+/// The beginning of a text, in one line.
+pub fn brief(text: &str) -> String {
+    const LONGEST: usize = 240;
+    let mut line: String = text
+        .chars()
+        .take(LONGEST)
+        .map(|letter| if letter.is_control() { ' ' } else { letter })
+        .collect();
+    if text.chars().nth(LONGEST).is_some() {
+        line.push('…');
+    }
+    line
+}
