@@ -1,5 +1,6 @@
 //! What runs in front of the rig: the pdbmux under test, and Puppetboard as its client.
 
+use std::borrow::Borrow;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -26,15 +27,16 @@ pub struct Daemon {
 
 /// Starts the real pdbmux on a free port before `backends`, with `variables` on top; it
 /// sees nothing else of this process's environment.
-pub fn pdbmux(
+pub fn pdbmux<M: Borrow<Member>>(
     settings: &Settings,
-    backends: &[Member],
+    backends: &[M],
     variables: &[(&str, &str)],
 ) -> Result<Daemon> {
     let port = free_port()?;
     let list: Vec<_> = backends
         .iter()
-        .map(|one| format!("{}={}", one.name, one.client.base()))
+        .map(Borrow::borrow)
+        .map(|one: &Member| format!("{}={}", one.name, one.client.base()))
         .collect();
     let mut command = vec![
         "env".to_owned(),

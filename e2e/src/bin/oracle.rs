@@ -6,17 +6,16 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
-use pdbmux_e2e::daemon::pdbmux;
-use pdbmux_e2e::estate::Estate;
-use pdbmux_e2e::oracle::corpus;
-use pdbmux_e2e::oracle::field::Field;
+use pdbmux_e2e::oracle::corpus::{self, Case};
+use pdbmux_e2e::oracle::ground::{Before, Content, field};
 use pdbmux_e2e::oracle::sample::Sample;
 use pdbmux_e2e::oracle::score::Score;
-use pdbmux_e2e::rig::Rig;
+use pdbmux_e2e::rig::{Plan, Size};
 use pdbmux_e2e::settings::{Lifetime, Settings};
 
-const USAGE: &str = "usage: oracle [--only FEATURE]... [--mode MODE] [--bin PATH] [--keep] [--alone] [--show N] [--list] [--ask LINE]...
+const USAGE: &str = "usage: oracle [--only FEATURE]... [--estate NAME]... [--mode MODE] [--bin PATH] [--keep] [--alone] [--show N] [--list] [--ask LINE]...
   --only FEATURE  features whose name contains this
+  --estate NAME   this estate instead of all: rig, disjoint, shared, cloned, retired, three, locale
   --ask LINE      this question alone, written as in the corpus
   --mode MODE     pdbmux's merge (exact)
   --bin PATH      the pdbmux to test (the newest build in target)
@@ -29,18 +28,12 @@ const USAGE: &str = "usage: oracle [--only FEATURE]... [--mode MODE] [--bin PATH
 #[derive(Debug)]
 struct Options {
     only: Vec<String>,
+    estates: Vec<String>,
     asked: Vec<String>,
     mode: String,
     show: usize,
     list: bool,
     before: Before,
-}
-
-/// What pdbmux is put in front of.
-#[derive(Clone, Copy, Debug)]
-enum Before {
-    Backends,
-    Union,
 }
 
 fn main() -> ExitCode {
@@ -66,50 +59,35 @@ fn run() -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     settings.pdbmux_binary()?;
-    let estate = Estate::default();
-    let rig = Rig::loaded(&settings, &estate)?;
-    let union = &rig.oracle.as_ref().context("no oracle")?.client;
-    let in_front_of = match options.before {
-        Before::Backends => rig.backends.as_slice(),
-        Before::Union => rig.oracle.as_slice(),
+    let contents: Vec<_> = options
+        .estates
+        .iter()
+        .map(|name| Content::named(name))
+        .collect::<Result<_>>()?;
+    let size = if contents.iter().any(|one| one.size() == Size::Three) {
+        Size::Three
+    } else {
+        Size::Two
     };
-    let daemon = pdbmux(
-        &settings,
-        in_front_of,
-        &[
-            ("PDBMUX_MERGE", options.mode.as_str()),
-            ("PDBMUX_TIMEOUT", "60s"),
-            ("PDBMUX_SOURCE_FACT_ENABLED", "false"),
-            ("PDBMUX_HEALTH_PROBE_ENABLED", "false"),
-        ],
-    )?;
-    let backends: Vec<_> = rig.backends.iter().map(|one| one.client.clone()).collect();
-    let sample = Sample::of(&backends.iter().collect::<Vec<_>>(), union)?;
-    let field = Field {
-        union: union.clone(),
-        pdbmux: daemon.client.clone(),
-        backends,
-    };
-    let mut cases = corpus::cases(&sample)?;
-    if !options.asked.is_empty() {
-        cases.clear();
-        for line in &options.asked {
-            cases.push(corpus::case("asked", line, &sample)?);
-        }
-    }
-    if !options.only.is_empty() {
-        cases.retain(|case| options.only.iter().any(|it| case.feature.contains(it)));
-    }
-    let started = Instant::now();
-    let outcomes = field.run(&cases)?;
+    let plan = Plan::of(&settings, size)?;
+    let rig = plan.complete(settings.lifetime)?;
     let mut score = Score::default();
-    score.add("rig", outcomes);
+    for (name, content) in options.estates.iter().zip(&contents) {
+        content.fill(&plan, &rig)?;
+        let (field, sample, _daemon) = field(
+            &settings,
+            &rig,
+            content.size(),
+            options.before,
+            &options.mode,
+        )?;
+        let cases = cases(&options, &sample)?;
+        let started = Instant::now();
+        score.add(name, field.run(&cases)?);
+        let took = started.elapsed();
+        eprintln!("oracle: {} questions of {name} in {took:.1?}", cases.len());
+    }
     write!(stdout(), "{}", score.report(options.show))?;
-    eprintln!(
-        "oracle: {} questions in {:.1?}",
-        cases.len(),
-        started.elapsed()
-    );
     Ok(if score.is_clean() {
         ExitCode::SUCCESS
     } else {
@@ -117,9 +95,25 @@ fn run() -> Result<ExitCode> {
     })
 }
 
+/// The questions that the command line asks for.
+fn cases(options: &Options, sample: &Sample) -> Result<Vec<Case>> {
+    if !options.asked.is_empty() {
+        let asked = options.asked.iter();
+        return asked
+            .map(|line| corpus::case("asked", line, sample))
+            .collect();
+    }
+    let mut cases = corpus::cases(sample)?;
+    if !options.only.is_empty() {
+        cases.retain(|case| options.only.iter().any(|it| case.feature.contains(it)));
+    }
+    Ok(cases)
+}
+
 fn options(settings: &mut Settings) -> Result<Options> {
     let mut options = Options {
         only: Vec::new(),
+        estates: Vec::new(),
         asked: Vec::new(),
         mode: "exact".into(),
         show: 5,
@@ -135,6 +129,7 @@ fn options(settings: &mut Settings) -> Result<Options> {
         };
         match name.as_str() {
             "--only" => options.only.push(value()?),
+            "--estate" => options.estates.push(value()?),
             "--ask" => options.asked.push(value()?),
             "--mode" => options.mode = value()?,
             "--bin" => settings.binary = Some(value()?.into()),
@@ -144,6 +139,9 @@ fn options(settings: &mut Settings) -> Result<Options> {
             "--show" => options.show = value()?.parse().context("--show needs a number")?,
             _ => bail!("{USAGE}"),
         }
+    }
+    if options.estates.is_empty() {
+        options.estates = Content::names().map(str::to_owned).collect();
     }
     Ok(options)
 }
