@@ -11,6 +11,7 @@ pub mod corpus;
 pub mod estates;
 pub mod field;
 pub mod ground;
+pub mod random;
 pub mod sample;
 pub mod score;
 pub mod shape;

@@ -8,15 +8,18 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail};
 use pdbmux_e2e::oracle::corpus::{self, Case};
 use pdbmux_e2e::oracle::ground::{Before, Content, field};
+use pdbmux_e2e::oracle::random;
 use pdbmux_e2e::oracle::sample::Sample;
 use pdbmux_e2e::oracle::score::Score;
 use pdbmux_e2e::rig::{Plan, Size};
 use pdbmux_e2e::settings::{Lifetime, Settings};
 
-const USAGE: &str = "usage: oracle [--only FEATURE]... [--estate NAME]... [--mode MODE] [--bin PATH] [--keep] [--alone] [--show N] [--list] [--ask LINE]...
+const USAGE: &str = "usage: oracle [--only FEATURE]... [--estate NAME]... [--random N] [--seed N] [--mode MODE] [--bin PATH] [--keep] [--alone] [--show N] [--list] [--ask LINE]...
   --only FEATURE  features whose name contains this
   --estate NAME   this estate instead of all: rig, disjoint, shared, cloned, retired, three, locale
   --ask LINE      this question alone, written as in the corpus
+  --random N      questions made at random, of each estate (300)
+  --seed N        what they are made from (1)
   --mode MODE     pdbmux's merge (exact)
   --bin PATH      the pdbmux to test (the newest build in target)
   --keep          leave the servers running, and use them again
@@ -31,6 +34,8 @@ struct Options {
     estates: Vec<String>,
     asked: Vec<String>,
     mode: String,
+    seed: u64,
+    random: u64,
     show: usize,
     list: bool,
     before: Before,
@@ -104,6 +109,7 @@ fn cases(options: &Options, sample: &Sample) -> Result<Vec<Case>> {
             .collect();
     }
     let mut cases = corpus::cases(sample)?;
+    cases.extend(random::cases(options.seed, options.random, sample));
     if !options.only.is_empty() {
         cases.retain(|case| options.only.iter().any(|it| case.feature.contains(it)));
     }
@@ -116,6 +122,8 @@ fn options(settings: &mut Settings) -> Result<Options> {
         estates: Vec::new(),
         asked: Vec::new(),
         mode: "exact".into(),
+        seed: 1,
+        random: 300,
         show: 5,
         list: false,
         before: Before::Backends,
@@ -132,6 +140,8 @@ fn options(settings: &mut Settings) -> Result<Options> {
             "--estate" => options.estates.push(value()?),
             "--ask" => options.asked.push(value()?),
             "--mode" => options.mode = value()?,
+            "--seed" => options.seed = value()?.parse().context("--seed needs a number")?,
+            "--random" => options.random = value()?.parse().context("--random needs a number")?,
             "--bin" => settings.binary = Some(value()?.into()),
             "--keep" => settings.lifetime = Lifetime::Kept,
             "--alone" => options.before = Before::Union,
