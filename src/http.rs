@@ -3,12 +3,14 @@
 mod body;
 mod cached;
 mod connection;
+mod fan;
 mod healthz;
 mod replay;
 mod respond;
 mod rounds;
 mod serve;
 mod server;
+mod shares;
 
 pub(crate) use serve::App;
 pub(crate) use server::{Patience, serve};

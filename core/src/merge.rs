@@ -52,6 +52,18 @@ pub struct Fan {
     pub drilldown: Option<Box<drilldown::Drilldown>>,
     /// What the merged set is cached under; `None` if it never is.
     pub cache_key: Option<String>,
+    /// What it means that a backend answers 404.
+    pub absence: Absence,
+}
+
+/// What it means that a backend answers 404.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Absence {
+    /// That it failed: it should know the route.
+    #[default]
+    Fails,
+    /// That it has nothing of what was asked.
+    IsEmpty,
 }
 
 /// How an answer is written.
@@ -69,10 +81,14 @@ impl Fan {
     pub(crate) fn new(ask: Ask, merge: Merge) -> Self {
         Self {
             ask,
-            merge,
             layout: Layout::AsItCame,
             drilldown: None,
             cache_key: None,
+            absence: match merge {
+                Merge::Holder(_) => Absence::IsEmpty,
+                _ => Absence::Fails,
+            },
+            merge,
         }
     }
 
@@ -93,6 +109,11 @@ impl Fan {
             // Served as one backend sends it, or the parameter is refused by all of them.
             Merge::Version | Merge::First | Merge::Metrics(_) | Merge::Holder(_) => self,
         }
+    }
+
+    /// Whether a backend that answered with `status` is not missed in the answer.
+    pub fn tolerates(&self, status: u16) -> bool {
+        self.absence == Absence::IsEmpty && status == 404
     }
 
     /// Merges a round, which holds its parts in configured order. `limits` are those that were sent
@@ -134,16 +155,10 @@ impl Merge {
         matches!(self, Self::Holder(_))
     }
 
-    /// Whether a backend that answered with `status` is not missed in the answer: to have nothing
-    /// to say is no failure where one backend speaks for all.
-    pub fn tolerates(&self, status: u16) -> bool {
-        self.is_by_one() && status == 404
-    }
-
     fn run(&self, round: &[Part<'_>], limits: &[Option<u32>], context: Context<'_>) -> Merged {
         match self {
             Self::Records(plan) => records::merge(plan, round, limits, context),
-            Self::Aggregates(plan) => aggregates::merge(plan, round),
+            Self::Aggregates(plan) => aggregates::merge(plan, round, context),
             Self::Version => whole::lowest_version(round),
             Self::First => whole::first(round),
             Self::Metrics(metrics) => whole::metrics(metrics, round),

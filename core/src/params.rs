@@ -1,10 +1,16 @@
 //! The query string of a request: read once, forwarded as it came but for what a plan changes.
 
+pub mod body;
+
 use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
 
 use crate::Refusal;
+
+/// More parameters than this are refused: no client comes near it, PuppetDB's web server draws the
+/// same line for forms, and each of them is compared with all others.
+const MOST: usize = 1000;
 
 /// The parameters of a request, in their order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -25,13 +31,13 @@ impl<'r> Params<'r> {
     /// A malformed percent-escape is refused: PuppetDB drops such a value silently and answers as
     /// if there were no filter (trap T61). Bytes that are no UTF-8 become U+FFFD, as in PuppetDB.
     pub fn read(raw: &'r str) -> Result<Self, Refusal> {
-        let pairs = raw
-            .split('&')
-            .filter(|pair| !pair.is_empty())
-            .map(Pair::read);
-        Ok(Self {
-            pairs: pairs.collect::<Result<_, _>>()?,
-        })
+        let pairs = raw.split('&').filter(|pair| !pair.is_empty());
+        let pairs = pairs.take(MOST + 1).map(Pair::read);
+        let pairs: Vec<_> = pairs.collect::<Result<_, _>>()?;
+        if pairs.len() > MOST {
+            return Err(Refusal::TooManyParameters { limit: MOST });
+        }
+        Ok(Self { pairs })
     }
 
     /// The value of `name`, if it was given exactly once.
@@ -72,15 +78,18 @@ impl<'r> Params<'r> {
     /// those in `left_out`. A repeated parameter is never left out: it is forwarded as it came.
     pub(crate) fn canonical(&self, left_out: &[&str]) -> String {
         let mut kept: Vec<(&str, &str)> = self
-            .pairs
-            .iter()
-            .map(|pair| (&*pair.name, &*pair.value))
+            .pairs()
             .filter(|(name, _)| !left_out.contains(name) || self.repeats(name))
             .collect();
         kept.sort_unstable();
         form_urlencoded::Serializer::new(String::new())
             .extend_pairs(kept)
             .finish()
+    }
+
+    /// Names and values, decoded, in their order.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.pairs.iter().map(|pair| (&*pair.name, &*pair.value))
     }
 
     fn repeats(&self, name: &str) -> bool {
@@ -167,6 +176,17 @@ mod tests {
                 "the parameter 'query' holds a malformed percent-escape"
             );
         }
+    }
+
+    #[test]
+    fn there_is_an_end_to_parameters() {
+        let many = |count: usize| vec!["a=1"; count].join("&");
+        assert!(Params::read(&many(1000)).is_ok());
+        let refusal = Params::read(&many(1001)).unwrap_err();
+        assert_eq!(
+            refusal.to_string(),
+            "the request has more than 1000 parameters"
+        );
     }
 
     #[test]

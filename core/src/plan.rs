@@ -4,6 +4,7 @@
 
 mod ask;
 mod cache_key;
+mod exact;
 mod history;
 mod metrics;
 mod records;
@@ -23,12 +24,16 @@ use crate::query::Query;
 use crate::route::{Route, Rule};
 use crate::settings::{Settings, Strategy};
 
-pub use ask::{Ask, freshness_ask};
+pub use ask::{Ask, Scope, Sent, census, census_ask, freshness_ask};
 
 use records::{Paging, Selection};
 
 /// What is done about a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one is made for a request, and moved twice"
+)]
 pub enum Plan {
     /// The answer is known without asking anyone: no record, and how many if that was asked.
     Nothing(Option<u64>),
@@ -55,6 +60,17 @@ pub enum Turns {
     },
 }
 
+impl Turns {
+    /// Whether an owner that answers has the last word, though it has nothing of what was asked:
+    /// what others have of its node is not current.
+    pub fn owner_speaks(&self) -> bool {
+        match self {
+            Self::OwnerFirst { by, .. } => *by == Strategy::Exact,
+            Self::Configured => false,
+        }
+    }
+}
+
 /// Plans a request.
 pub fn plan(route: &Route<'_>, params: &Params<'_>, settings: &Settings) -> Result<Plan, Refusal> {
     let plan = plan_as_it_came(route, params, settings)?;
@@ -79,7 +95,7 @@ fn plan_as_it_came(
     let as_it_came = || Ask::as_it_came(route.path, params);
     let pass = || Ok(Plan::Turns(as_it_came(), Turns::Configured));
     let fan = |merge| Ok(Plan::Fan(Fan::new(as_it_came(), merge)));
-    match route.row.rule {
+    match rule(route, settings) {
         Rule::Write => Ok(Plan::Write),
         Rule::FirstGood => pass(),
         // A query plan is one server's own and cannot be merged (trap T65).
@@ -102,6 +118,8 @@ fn plan_as_it_came(
         Rule::AggregateEventCounts => Ok(Plan::Fan(history::aggregate_event_counts(route, params))),
         Rule::OfReport => fan(Merge::Holder(None)),
         Rule::EventsOfReport => history::events_of_report(route, params, settings).map(Plan::Fan),
+        Rule::Owned => exact::owned(route, params, settings).map(exact::known_by_all),
+        Rule::OwnedBelow => exact::owned(route, params, settings),
         Rule::Nodes
         | Rule::Facts
         | Rule::NamedFacts
@@ -111,6 +129,14 @@ fn plan_as_it_came(
             let query = Query::read(params.get("query"))?;
             entity(route, params, &query, settings)
         }
+    }
+}
+
+/// What is done with the answers of `route`.
+fn rule(route: &Route<'_>, settings: &Settings) -> Rule {
+    match settings.strategy {
+        Strategy::Freshness | Strategy::Static => route.row.rule,
+        Strategy::Exact => route.row.exact,
     }
 }
 
@@ -201,7 +227,11 @@ fn source_facts(
     {
         return Ok(nothing);
     }
-    let ask = Ask::new("/pdb/query/v4/facts", params, &records::UNPAGED);
+    let scope = match settings.strategy {
+        Strategy::Freshness | Strategy::Static => Scope::Everything,
+        Strategy::Exact => Scope::Owned,
+    };
+    let ask = Ask::new("/pdb/query/v4/facts", params, &records::UNPAGED).of(scope);
     let merge = RecordMerge {
         keep: facts_keep(settings),
         order: RecordOrder::default(),
@@ -279,5 +309,6 @@ fn facts_keep(settings: &Settings) -> Keep {
         // With one backend there is no choice to make.
         Strategy::Freshness if settings.backends.len() > 1 => Keep::Freshest,
         Strategy::Freshness | Strategy::Static => Keep::First,
+        Strategy::Exact => Keep::Owned,
     }
 }

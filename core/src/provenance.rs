@@ -121,6 +121,16 @@ impl NodeKey {
         }
         pieces.push_made(&self.member);
     }
+
+    /// `record`, which has no member of that name, with the key.
+    pub(crate) fn added_to(&self, mut record: Vec<u8>) -> Vec<u8> {
+        record.pop();
+        if record.len() > 1 {
+            record.push(b',');
+        }
+        record.extend_from_slice(&self.member);
+        record
+    }
 }
 
 #[cfg(test)]

@@ -6,9 +6,11 @@
 
 mod ast;
 mod extract;
+mod truth;
 
 pub use ast::Ast;
 pub use extract::{Column, Extract};
+pub use truth::{Atom, Field, Truth};
 
 use crate::Refusal;
 
@@ -46,6 +48,35 @@ impl Query {
             Self::Text => None,
             Self::Ast(ast) => Some(ast.and(clause)),
         }
+    }
+
+    /// The query once `known` was asked about each comparison of its condition, subqueries left
+    /// out, and `clause`, which is AST, was added to it. `None` for text that is no AST and for no
+    /// query at all.
+    ///
+    /// A condition that cannot hold any more becomes `never`, which is AST too.
+    pub fn narrowed(
+        &self,
+        known: &dyn Fn(&Atom<'_>) -> Option<Truth>,
+        clause: Option<&str>,
+        never: &str,
+    ) -> Option<String> {
+        let added = clause.map_or(Truth::Always, |clause| Truth::Depends(clause.to_owned()));
+        let condition = match self {
+            Self::Absent => return clause.map(str::to_owned),
+            Self::Text => return None,
+            Self::Ast(ast) => match ast.condition() {
+                None => added,
+                Some((text, clause)) => Truth::of(ast.text(), text, clause, known).and(added),
+            },
+        };
+        let Self::Ast(ast) = self else { return None };
+        let text = match &condition {
+            Truth::Always => ast.with_condition(None),
+            Truth::Never => ast.with_condition(Some(never)),
+            Truth::Depends(condition) => ast.with_condition(Some(condition)),
+        };
+        (!text.is_empty()).then_some(text)
     }
 
     /// The projection of the outermost `extract`, if PuppetDB would apply one.

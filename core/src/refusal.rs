@@ -41,6 +41,12 @@ pub enum Refusal {
         /// The parameter as it was written.
         parameter: String,
     },
+    /// More parameters than any client sends.
+    #[error("the request has more than {limit} parameters")]
+    TooManyParameters {
+        /// The most that are read.
+        limit: usize,
+    },
     /// A `%` in the path that is not followed by two hexadecimal digits.
     #[error("the path holds a malformed percent-escape")]
     MalformedPath,

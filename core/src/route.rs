@@ -48,6 +48,10 @@ pub enum Rule {
     MBeans,
     /// Attributes of an MBean in the old form, combined (R260).
     MBean,
+    /// The records of each node from its owner, each backend asked for its own alone.
+    Owned,
+    /// The same below something that a backend may not know.
+    OwnedBelow,
     /// A write or an administrative request, which pdbmux does not take (ruling 2).
     Write,
 }
@@ -59,12 +63,16 @@ pub struct Row {
     pub path: &'static str,
     /// What is done with the answers.
     pub rule: Rule,
+    /// What is done with them under `merge: exact`.
+    pub exact: Rule,
     /// The entity whose records are merged, as a path spells it; empty where none is.
     pub entity: &'static str,
     /// The columns that identify a record, which break ties when pages are cut.
     pub identity: &'static [&'static str],
     /// Whether sets of records are kept in the cache.
     pub caching: Caching,
+    /// Whether parameters may come in a body.
+    pub bodies: Bodies,
 }
 
 /// Whether the answers of a route are kept in the cache (R202, R203). Only sets of records ever are.
@@ -76,18 +84,41 @@ pub enum Caching {
     Live,
 }
 
+/// Whether the parameters of a route may come in the body of a request: a JSON object by POST, or a
+/// form by GET.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bodies {
+    /// They may, here and at a backend.
+    Read,
+    /// They may here. A backend answers a POST without a look at its body, so it is asked by GET.
+    ReadHere,
+    /// The route is read by GET alone, and no body is looked at.
+    Unread,
+}
+
 impl Row {
     const fn kept(mut self) -> Self {
         self.caching = Caching::Kept;
         self
     }
+
+    const fn exactly(mut self, rule: Rule) -> Self {
+        self.exact = rule;
+        self
+    }
+
+    const fn bodies(mut self, bodies: Bodies) -> Self {
+        self.bodies = bodies;
+        self
+    }
 }
 
-/// A line without records to merge.
+/// A line without records to merge, of which no body is read.
 const fn row(path: &'static str, rule: Rule) -> Row {
-    records(path, rule, "", &[])
+    records(path, rule, "", &[]).bodies(Bodies::Unread)
 }
 
+/// An entity's line.
 const fn records(
     path: &'static str,
     rule: Rule,
@@ -97,14 +128,28 @@ const fn records(
     Row {
         path,
         rule,
+        exact: rule,
         entity,
         identity,
         caching: Caching::Live,
+        bodies: Bodies::Read,
     }
 }
 
 const CERTNAME: &[&str] = &["certname"];
 const FACT: &[&str] = &["certname", "name"];
+const CONTENT: &[&str] = &["certname", "path"];
+const RESOURCE: &[&str] = &["certname", "type", "title"];
+const EDGE: &[&str] = &[
+    "certname",
+    "relationship",
+    "source_type",
+    "source_title",
+    "target_type",
+    "target_title",
+];
+const PACKAGE: &[&str] = &["certname", "package_name", "version", "provider"];
+const INPUT: &[&str] = &["certname", "type", "name"];
 const REPORT: &[&str] = &["hash"];
 /// An event has no id. These columns tell one from another; columns that only say when and by whom
 /// it was received are left out, since each backend stamps its own (ruling 3, trap T1).
@@ -123,23 +168,44 @@ const EVENT: &[&str] = &[
 /// Every served path; the first line that matches decides. What no line matches is unknown.
 #[rustfmt::skip]
 pub const ROUTES: &[Row] = &[
-    records("/pdb/query/v4/nodes", Rule::Nodes, "nodes", CERTNAME).kept(),
-    records("/pdb/query/v4/facts", Rule::Facts, "facts", FACT).kept(),
-    records("/pdb/query/v4/facts/{}", Rule::NamedFacts, "facts", CERTNAME).kept(),
-    records("/pdb/query/v4/facts/{}/{}", Rule::NamedFacts, "facts", CERTNAME).kept(),
+    records("/pdb/query/v4/nodes", Rule::Nodes, "nodes", CERTNAME).kept().exactly(Rule::Owned),
+    records("/pdb/query/v4/facts", Rule::Facts, "facts", FACT).kept().exactly(Rule::Owned),
+    records("/pdb/query/v4/facts/{}", Rule::NamedFacts, "facts", CERTNAME).kept().exactly(Rule::Owned),
+    records("/pdb/query/v4/facts/{}/{}", Rule::NamedFacts, "facts", CERTNAME).kept().exactly(Rule::Owned),
     records("/pdb/query/v4/fact-names", Rule::FactNames, "fact-names", &["name"]).kept(),
-    records("/pdb/query/v4/resources", Rule::Resources, "resources", &[]),
+    records("/pdb/query/v4/fact-contents", Rule::FirstGood, "fact-contents", CONTENT).exactly(Rule::Owned),
+    records("/pdb/query/v4/factsets", Rule::FirstGood, "factsets", CERTNAME).exactly(Rule::Owned),
+    records("/pdb/query/v4/inventory", Rule::FirstGood, "inventory", CERTNAME).exactly(Rule::Owned),
+    records("/pdb/query/v4/catalogs", Rule::FirstGood, "catalogs", CERTNAME).exactly(Rule::Owned),
+    records("/pdb/query/v4/resources", Rule::Resources, "resources", RESOURCE).exactly(Rule::Owned),
+    records("/pdb/query/v4/resources/{}", Rule::FirstGood, "resources", RESOURCE).exactly(Rule::Owned),
+    records("/pdb/query/v4/resources/{}/{}", Rule::FirstGood, "resources", RESOURCE).exactly(Rule::Owned),
+    records("/pdb/query/v4/edges", Rule::FirstGood, "edges", EDGE).exactly(Rule::Owned),
+    records("/pdb/query/v4/package-inventory", Rule::FirstGood, "package-inventory", PACKAGE).exactly(Rule::Owned),
+    records("/pdb/query/v4/catalog-inputs", Rule::FirstGood, "catalog-inputs", CERTNAME).exactly(Rule::Owned),
+    records("/pdb/query/v4/catalog-input-contents", Rule::FirstGood, "catalog-input-contents", INPUT).exactly(Rule::Owned),
+    records("/pdb/query/v4/environments/{}/facts", Rule::FirstGood, "facts", FACT).exactly(Rule::OwnedBelow),
+    records("/pdb/query/v4/environments/{}/facts/{}", Rule::FirstGood, "facts", FACT).exactly(Rule::OwnedBelow),
+    records("/pdb/query/v4/environments/{}/facts/{}/{}", Rule::FirstGood, "facts", FACT).exactly(Rule::OwnedBelow),
+    records("/pdb/query/v4/environments/{}/resources", Rule::FirstGood, "resources", RESOURCE).exactly(Rule::OwnedBelow),
+    records("/pdb/query/v4/environments/{}/resources/{}", Rule::FirstGood, "resources", RESOURCE).exactly(Rule::OwnedBelow),
+    records("/pdb/query/v4/environments/{}/resources/{}/{}", Rule::FirstGood, "resources", RESOURCE).exactly(Rule::OwnedBelow),
+    records("/pdb/query/v4/producers/{}/factsets", Rule::FirstGood, "factsets", CERTNAME).exactly(Rule::OwnedBelow),
+    records("/pdb/query/v4/producers/{}/catalogs", Rule::FirstGood, "catalogs", CERTNAME).exactly(Rule::OwnedBelow),
     records("/pdb/query/v4/reports", Rule::Reports, "reports", REPORT),
     records("/pdb/query/v4/events", Rule::Events, "events", EVENT),
     records("/pdb/query/v4/event-counts", Rule::EventCounts, "event-counts", &[]),
     records("/pdb/query/v4/aggregate-event-counts", Rule::AggregateEventCounts, "aggregate-event-counts", &[]),
     records("/pdb/query/v4/reports/{}/events", Rule::EventsOfReport, "events", EVENT),
-    row("/pdb/query/v4/reports/{}/logs", Rule::OfReport),
-    row("/pdb/query/v4/reports/{}/metrics", Rule::OfReport),
-    row("/pdb/query/v4/nodes/{}/**", Rule::OfNode),
-    row("/pdb/query/v4/factsets/{}/**", Rule::OfNode),
-    row("/pdb/query/v4/catalogs/{}/**", Rule::OfNode),
-    row("/pdb/query/v4/**", Rule::FirstGood),
+    row("/pdb/query/v4/reports/{}/logs", Rule::OfReport).bodies(Bodies::ReadHere),
+    row("/pdb/query/v4/reports/{}/metrics", Rule::OfReport).bodies(Bodies::ReadHere),
+    row("/pdb/query/v4/nodes/{}/**", Rule::OfNode).bodies(Bodies::Read),
+    row("/pdb/query/v4/factsets/{}/**", Rule::OfNode).bodies(Bodies::Read),
+    row("/pdb/query/v4/catalogs/{}/**", Rule::OfNode).bodies(Bodies::Read),
+    row("/pdb/query/v4/package-inventory/{}", Rule::FirstGood).bodies(Bodies::Read).exactly(Rule::OfNode),
+    row("/pdb/query/v4/environments/{}", Rule::FirstGood).bodies(Bodies::ReadHere).exactly(Rule::OfReport),
+    row("/pdb/query/v4/producers/{}", Rule::FirstGood).bodies(Bodies::ReadHere).exactly(Rule::OfReport),
+    row("/pdb/query/v4/**", Rule::FirstGood).bodies(Bodies::Read),
     row("/pdb/meta/v1/version", Rule::Version),
     row("/pdb/meta/v1/server-time", Rule::Clock),
     row("/pdb/cmd/**", Rule::Write),

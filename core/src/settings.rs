@@ -8,6 +8,9 @@ pub enum Strategy {
     Freshness,
     /// The first configured backend that returned the node owns it; no `/nodes` request is made.
     Static,
+    /// The backend with the newest data of any kind owns the node, and each backend is asked for
+    /// what it owns alone: the answer is that of one PuppetDB with all of it.
+    Exact,
 }
 
 /// The part of the configuration that plans and merges depend on. Read once at start.

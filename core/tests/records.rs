@@ -129,7 +129,7 @@ fn parts(sent: &[Sent]) -> Vec<Part<'_>> {
 }
 
 fn freshness(estate: &[Backend]) -> FreshnessMap {
-    let target = freshness_ask().target();
+    let target = freshness_ask(Owners::Freshness).target();
     let told: Vec<_> = ids(estate)
         .filter(|(_, backend)| backend.tells_freshness)
         .map(|(id, backend)| (id, backend.answer(&target).body))

@@ -66,7 +66,8 @@ fn serve(estate: &Estate, request: &Request, paging: &[(&str, String)]) -> Serve
     let fan = planned(estate, request, paging);
     let answer = |at: usize, target: &str| estate.answer(&estate.backends[at], target);
     let map = fan.merge.needs_freshness().then(|| {
-        let nodes = (0..estate.backends.len()).map(|at| answer(at, &freshness_ask().target()));
+        let nodes = (0..estate.backends.len())
+            .map(|at| answer(at, &freshness_ask(Owners::Freshness).target()));
         let nodes: Vec<_> = nodes.collect();
         let bodies = nodes.iter().zip(0..);
         let bodies: Vec<_> = bodies

@@ -116,7 +116,8 @@ pub static KEYS: &[Key] = &[
         value::parse_merge,
         |merge: &_| value::merge_name(*merge).to_owned(),
         "Which backend the facts of a shared node are taken from. Under freshness it is the one with \
-         the newest report, under static the first configured one that has the node.",
+         the newest report, under static the first configured one that has the node; under exact \
+         everything is answered as by one PuppetDB that holds what each node's owner holds.",
     )
     .flag("merge")
     .choices(&value::MERGES),
@@ -132,8 +133,8 @@ pub static KEYS: &[Key] = &[
         "DURATION",
         duration::parse,
         duration::format,
-        "How long it is remembered which backend has a node's newest report (merge: freshness \
-         alone); 0 asks every time.",
+        "How long it is remembered which backend has a node's newest data (not under merge: static); \
+         0 asks every time.",
     ),
     scalar!(
         facts_ttl,

@@ -12,7 +12,7 @@ use super::duration::DurationError;
 use super::listen::ListenError;
 
 /// What `merge` may be, in the order it is shown.
-pub(super) const MERGES: [&str; 2] = ["freshness", "static"];
+pub(super) const MERGES: [&str; 3] = ["freshness", "static", "exact"];
 /// What a switch may be; `parse_switch` takes YAML's other spellings too.
 pub(super) const SWITCHES: [&str; 2] = ["true", "false"];
 /// What `log_format` may be.
@@ -79,6 +79,7 @@ pub(super) fn parse_merge(text: &str) -> Result<Strategy, ValueError> {
     match text {
         "freshness" => Ok(Strategy::Freshness),
         "static" => Ok(Strategy::Static),
+        "exact" => Ok(Strategy::Exact),
         _ => Err(ValueError::NotOneOf(&MERGES)),
     }
 }
@@ -87,6 +88,7 @@ pub(super) fn merge_name(merge: Strategy) -> &'static str {
     match merge {
         Strategy::Freshness => "freshness",
         Strategy::Static => "static",
+        Strategy::Exact => "exact",
     }
 }
 
@@ -205,13 +207,13 @@ mod tests {
     }
 
     #[test]
-    fn r272_merge_is_freshness_or_static() {
+    fn r272_merge_is_one_of_three() {
         for name in MERGES {
             assert_eq!(merge_name(parse_merge(name).unwrap()), name);
         }
         assert_eq!(
             why(parse_merge("Static")),
-            "is not one of freshness, static"
+            "is not one of freshness, static, exact"
         );
     }
 

@@ -14,8 +14,9 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use super::body::{Body, gather};
+use super::fan::Conclusion;
 use super::respond::{self, Origin, Standing};
-use super::serve::{App, Conclusion};
+use super::serve::App;
 use crate::cache::{Cache, Entry, Fallbacks, Flights, Memory, Stats, Store};
 use crate::config::{Config, duration};
 use crate::work;

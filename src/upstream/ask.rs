@@ -6,10 +6,11 @@ use std::io;
 use bytes::{Bytes, BytesMut};
 use futures_util::future::join_all;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
-use http::{Request, Response, Uri};
+use http::{Method, Request, Response};
 use http_body::Body as _;
-use http_body_util::{BodyExt, Empty};
+use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
+use pdbmux_core::plan::{Ask, Sent};
 use pdbmux_core::round::{BackendId, Part, Reply, effective_status};
 use tokio::time::timeout;
 
@@ -60,17 +61,17 @@ impl Asked {
 impl Upstream {
     /// Asks several backends at once and waits for all of them; the parts are in the order of
     /// `asks`. Dropping the future cancels what is under way.
-    pub async fn fan_out(&self, asks: &[(BackendId, String)]) -> Vec<Asked> {
-        join_all(asks.iter().map(async |(backend, target)| Asked {
+    pub async fn fan_out(&self, asks: &[(BackendId, Ask)]) -> Vec<Asked> {
+        join_all(asks.iter().map(async |(backend, ask)| Asked {
             backend: *backend,
-            result: self.ask(*backend, target).await,
+            result: self.ask(*backend, ask).await,
         }))
         .await
     }
 
     /// Asks one backend and waits for its whole answer.
-    pub(super) async fn ask(&self, backend: BackendId, target: &str) -> Result<Received, Failure> {
-        self.receive(self.open(backend, target).await?).await
+    pub(super) async fn ask(&self, backend: BackendId, ask: &Ask) -> Result<Received, Failure> {
+        self.receive(self.open(backend, ask).await?).await
     }
 
     /// Waits for the rest of an answer.
@@ -88,18 +89,10 @@ impl Upstream {
     ///
     /// The headers are pdbmux's own: a client's `Accept` or `Accept-Encoding` would change what
     /// comes back (trap T62).
-    pub async fn open(
-        &self,
-        backend: BackendId,
-        target: &str,
-    ) -> Result<Response<Incoming>, Failure> {
-        let uri = self
-            .backend(backend)
-            .url
-            .join(target)
-            .map_err(Failure::Unsendable)?;
+    pub async fn open(&self, backend: BackendId, ask: &Ask) -> Result<Response<Incoming>, Failure> {
+        let sent = ask.send(self.backend(backend).url.prefix().len());
         let wait = self.limits.timeout;
-        let answered = timeout(wait, self.send(uri)).await;
+        let answered = timeout(wait, self.send(backend, sent)).await;
         let mut response = answered.map_err(|_| Failure::Timeout(wait))??;
         let status = effective_status(response.status().as_u16());
         *response.status_mut() = status
@@ -110,14 +103,28 @@ impl Upstream {
 
     /// Sends a request; once more if the connection ended before an answer began. A backend may
     /// close a kept connection in the moment in which it is used again, and that is no failure of
-    /// the backend.
-    pub(super) async fn send(&self, uri: Uri) -> Result<Response<Incoming>, Failure> {
+    /// the backend. To repeat a POST is safe as well: it only carries a query.
+    pub(super) async fn send(
+        &self,
+        backend: BackendId,
+        sent: Sent,
+    ) -> Result<Response<Incoming>, Failure> {
+        let url = &self.backend(backend).url;
+        let uri = url.join(&sent.target).map_err(Failure::Unsendable)?;
+        let body = sent.body.map(Bytes::from);
         let request = || {
-            let request = Request::get(&uri).header(ACCEPT, "application/json");
-            request
-                .header(USER_AGENT, AGENT)
-                .body(Empty::new())
-                .map_err(Failure::Unsendable)
+            let request = Request::builder()
+                .uri(&uri)
+                .header(ACCEPT, "application/json")
+                .header(USER_AGENT, AGENT);
+            let request = match &body {
+                None => request.body(Full::default()),
+                Some(body) => request
+                    .method(Method::POST)
+                    .header(CONTENT_TYPE, "application/json")
+                    .body(Full::new(body.clone())),
+            };
+            request.map_err(Failure::Unsendable)
         };
         let answered = match self.client.request(request()?).await {
             Err(error) if ended_unanswered(&error) => self.client.request(request()?).await,

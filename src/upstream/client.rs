@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::uri::Scheme;
-use http_body_util::Empty;
+use http_body_util::Full;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client as Legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -13,7 +13,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use crate::config::BaseUrl;
 
 /// A pooled client. It sends path and query byte for byte and follows no redirect.
-pub(super) type Client = Legacy<HttpsConnector<HttpConnector>, Empty<Bytes>>;
+pub(super) type Client = Legacy<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
 /// An idle connection is given up before PuppetDB's own limit of 30 seconds would close it under a
 /// request.

@@ -26,6 +26,9 @@ pub enum Failure {
     /// The answer is an error status, though others succeeded.
     #[error("it answered with status {0}")]
     Status(u16),
+    /// It could not say which nodes it has, so that it is not known what it speaks for.
+    #[error("its nodes could not be listed")]
+    Unlisted,
     /// It was not asked, since its probes say that it is down.
     #[error("it is out of service")]
     OutOfService,
@@ -42,6 +45,7 @@ impl Failure {
             Self::TooLong(_) => "too-long",
             Self::Damaged(_) => "damaged",
             Self::Status(status) => return format!("status-{status}"),
+            Self::Unlisted => "unlisted",
             Self::OutOfService => "out-of-service",
         };
         word.to_owned()

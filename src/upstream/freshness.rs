@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
-use pdbmux_core::merge::owners::FreshnessMap;
+use pdbmux_core::merge::owners::{FreshnessMap, Shares};
 use pdbmux_core::plan::freshness_ask;
 use pdbmux_core::round::{BackendId, Reply};
+use pdbmux_core::settings::Settings;
 use tokio::time::Instant;
 
 use super::Upstream;
@@ -19,6 +20,7 @@ type Build = BoxFuture<'static, Arc<FreshnessMap>>;
 #[derive(Debug)]
 pub struct Freshness {
     upstream: Arc<Upstream>,
+    settings: Arc<Settings>,
     ttl: Duration,
     state: Mutex<State>,
 }
@@ -28,13 +30,23 @@ struct State {
     map: Option<(Instant, Arc<FreshnessMap>)>,
     /// The build that is under way. It is owned by those who wait for it and ends with the last.
     flight: Option<WeakShared<Build>>,
+    /// How the nodes were divided last, by which map and among whom.
+    divided: Option<Division>,
+}
+
+#[derive(Debug)]
+struct Division {
+    map: Arc<FreshnessMap>,
+    among: Vec<BackendId>,
+    shares: Arc<Shares>,
 }
 
 impl Freshness {
     /// A map of the nodes of `upstream`, each copy of it used for `ttl`.
-    pub fn new(upstream: Arc<Upstream>, ttl: Duration) -> Arc<Self> {
+    pub fn new(upstream: Arc<Upstream>, settings: Arc<Settings>, ttl: Duration) -> Arc<Self> {
         Arc::new(Self {
             upstream,
+            settings,
             ttl,
             state: Mutex::default(),
         })
@@ -80,6 +92,42 @@ impl Freshness {
         build.await
     }
 
+    /// A map that is newer than `map`.
+    pub async fn renewed(self: &Arc<Self>, map: Arc<FreshnessMap>) -> Arc<FreshnessMap> {
+        let build = {
+            let mut state = self.state();
+            match &state.map {
+                Some((_, newer)) if !Arc::ptr_eq(newer, &map) => return Arc::clone(newer),
+                _ => self.join(&mut state),
+            }
+        };
+        build.await
+    }
+
+    /// What each of `among` speaks for by `map`.
+    pub async fn shares(&self, map: &Arc<FreshnessMap>, among: &[BackendId]) -> Arc<Shares> {
+        if let Some(known) = &self.state().divided
+            && Arc::ptr_eq(&known.map, map)
+            && known.among == among
+        {
+            return Arc::clone(&known.shares);
+        }
+        let (dividing, settings) = (Arc::clone(map), Arc::clone(&self.settings));
+        let divided = among.to_vec();
+        let divide = move || {
+            let source = settings.source.as_deref();
+            Arc::new(dividing.shares(&divided, source, &settings.backends))
+        };
+        // As much work as to read some 32 bytes a node.
+        let shares = work::run(map.len() * 32, divide).await;
+        self.state().divided = Some(Division {
+            map: Arc::clone(map),
+            among: among.to_vec(),
+            shares: Arc::clone(&shares),
+        });
+        shares
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -94,13 +142,13 @@ impl Freshness {
     }
 
     async fn build(self: Arc<Self>) -> Arc<FreshnessMap> {
-        let target = freshness_ask().target();
+        let ask = freshness_ask(self.settings.strategy);
         let asks: Vec<_> = self
             .upstream
             .pool()
             .asked
             .into_iter()
-            .map(|backend| (backend, target.clone()))
+            .map(|backend| (backend, ask.clone()))
             .collect();
         let started = Instant::now();
         let round = self.upstream.fan_out(&asks).await;

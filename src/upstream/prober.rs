@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use http::StatusCode;
 use http_body_util::{BodyExt, Limited};
 use pdbmux_core::health::{Finding, Transition, judge};
-use pdbmux_core::plan::Ask;
+use pdbmux_core::plan::{Ask, Sent};
 use pdbmux_core::round::BackendId;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout};
@@ -86,9 +86,11 @@ where
 impl Upstream {
     /// The status and, under 200, the body of a backend's answer to a probe.
     async fn probe(&self, backend: BackendId, path: &str) -> Result<(u16, Vec<u8>), Failure> {
-        let url = &self.backend(backend).url;
-        let uri = url.join(path).map_err(Failure::Unsendable)?;
-        let response = self.send(uri).await?;
+        let sent = Sent {
+            target: path.to_owned(),
+            body: None,
+        };
+        let response = self.send(backend, sent).await?;
         let status = response.status();
         if status != StatusCode::OK {
             return Ok((status.as_u16(), Vec::new()));
@@ -151,9 +153,9 @@ impl Upstream {
     /// all.
     pub async fn reach(&self, backend: BackendId) -> Result<(), Failure> {
         // A real query: one that never reaches the database would call a backend well that is not.
-        let target = Ask::own("/pdb/query/v4/nodes", &[("limit", "1")]).target();
+        let ask = Ask::own("/pdb/query/v4/nodes", &[("limit", "1")]);
         let wait = self.limits.timeout;
-        match timeout(wait, self.ask(backend, &target)).await {
+        match timeout(wait, self.ask(backend, &ask)).await {
             Ok(Ok(received)) if received.status == 200 => Ok(()),
             Ok(Ok(received)) => Err(Failure::Status(received.status)),
             Ok(Err(failure)) => Err(failure),

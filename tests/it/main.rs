@@ -27,6 +27,7 @@ mod owner;
 mod paging;
 mod pass_through;
 mod paths;
+mod post;
 mod refusals;
 mod report;
 mod shape;

@@ -30,6 +30,7 @@ pub(crate) struct Seen {
     pub(crate) target: String,
     /// In their order, names in lower case.
     pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
 }
 
 impl Seen {
@@ -276,11 +277,21 @@ async fn serve(mut stream: TcpStream, script: Arc<Script>) {
             }
         };
         let (first, headers) = head;
+        let length = headers.iter().find(|(name, _)| name == "content-length");
+        let length = length.map_or(0, |(_, value)| value.parse().unwrap());
+        while buffer.len() < length {
+            match stream.read_buf(&mut buffer).await {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+        }
+        let body: Vec<_> = buffer.drain(..length).collect();
         let mut words = first.split(' ').map(str::to_owned);
         let seen = Seen {
             method: words.next().unwrap(),
             target: words.next().unwrap(),
             headers,
+            body: String::from_utf8(body).unwrap(),
         };
         let answer = script.take(seen);
         match perform(&answer, &mut stream, &mut buffer).await {

@@ -2,12 +2,13 @@
 
 mod filter;
 
-use crate::answer::{Answer, ArrayPieces};
+use crate::answer::{Answer, ArrayPieces, Pieces};
+use crate::json::quote;
 use crate::merge::fold::{FoldPlan, Rows, fold};
 use crate::merge::records::Total;
-use crate::merge::{Merged, Outcome, add_totals, read_round};
+use crate::merge::{Context, Merged, Outcome, Readings, add_totals, read_round};
 use crate::paging::{RecordOrder, Window};
-use crate::round::{Part, Verdict};
+use crate::round::{Part, Reply, Verdict};
 
 pub use filter::CountsFilter;
 
@@ -24,11 +25,16 @@ pub struct AggregateMerge {
     pub window: Window,
     /// What `X-Records` says.
     pub total: Total,
+    /// The name of the source fact, if rows are told apart by it.
+    pub source: Option<String>,
 }
 
 /// Merges a round.
-pub fn merge(plan: &AggregateMerge, round: &[Part<'_>]) -> Merged {
+pub fn merge(plan: &AggregateMerge, round: &[Part<'_>], context: Context<'_>) -> Merged {
     let readings = read_round(round, |body| Rows::read(&plan.fold, body));
+    if let Some(source) = &plan.source {
+        return by_source(plan, source, round, &readings, context);
+    }
     let outcome = match readings.verdict {
         Verdict::Replay(at) => Outcome::Replay(at),
         Verdict::Nothing => Outcome::Nothing,
@@ -76,6 +82,55 @@ pub fn merge(plan: &AggregateMerge, round: &[Part<'_>]) -> Merged {
     }
 }
 
+/// Merges a round whose rows are told apart by the backend too: as before, with the source in each
+/// of them. Rows that count nothing are none: where there is no other key a backend sends one.
+fn by_source(
+    plan: &AggregateMerge,
+    source: &str,
+    round: &[Part<'_>],
+    readings: &Readings<'_, Rows<'_>>,
+    context: Context<'_>,
+) -> Merged {
+    let told: Vec<_> = readings
+        .good
+        .iter()
+        .map(|reading| {
+            let backend = quote(&context.backends[reading.backend.index()]);
+            let member = format!("{}:{backend}", quote(source));
+            (reading.backend, reading.read.with(&member))
+        })
+        .collect();
+    let told_by = |backend| told.iter().find(|(id, _)| *id == backend);
+    let round: Vec<_> = round
+        .iter()
+        .map(|part| match told_by(part.backend) {
+            None => *part,
+            Some((_, body)) => Part {
+                backend: part.backend,
+                reply: part.reply.map(|reply| Reply { body, ..reply }),
+            },
+        })
+        .collect();
+    let plan = AggregateMerge {
+        source: None,
+        ..plan.clone()
+    };
+    let mut merged = merge(&plan, &round, context);
+    // The rows were made here: what was read before is what is damaged.
+    merged.damaged.clone_from(&readings.damaged);
+    if let Outcome::Answer(answer) = &mut merged.outcome {
+        let bodies: Vec<_> = round
+            .iter()
+            .filter_map(|part| part.reply.filter(Reply::is_success))
+            .map(|reply| reply.body)
+            .collect();
+        let whole = answer.pieces.assemble(&bodies);
+        answer.pieces = Pieces::default();
+        answer.pieces.push_made(&whole);
+    }
+    merged
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,6 +147,7 @@ mod tests {
             order: RecordOrder::new(&OrderBy::parse(order_by).unwrap(), "nodes"),
             window: Window { offset, limit },
             total: Total::Counted,
+            source: None,
         }
     }
 
@@ -108,7 +164,11 @@ mod tests {
                 }),
             })
             .collect();
-        merge(plan, &parts)
+        let context = Context {
+            backends: &[],
+            freshness: None,
+        };
+        merge(plan, &parts, context)
     }
 
     fn answer(merged: Merged) -> (String, Option<u64>, usize) {
@@ -255,6 +315,7 @@ mod tests {
                 order: RecordOrder::default(),
                 window: Window::default(),
                 total: Total::Counted,
+                source: None,
             };
             let told = [(200, &*a, None), (200, &*b, None)];
             let count = Some(expected.len() as u64);

@@ -1,5 +1,7 @@
 //! Which backend has the newest data of a node.
 
+mod shares;
+
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::hash::BuildHasher;
@@ -10,6 +12,9 @@ use jiff::Timestamp;
 use crate::json::{Kind, Records, ScanError, kind, quote, unquote};
 use crate::paging::{ColumnKind, compare_values};
 use crate::round::BackendId;
+
+pub(crate) use shares::NEVER;
+pub use shares::{Share, Shares};
 
 /// A dense number for each certname seen, so that per-node state lives in plain vectors.
 #[derive(Debug, Default)]
@@ -59,11 +64,27 @@ fn canonical(raw: &[u8]) -> Cow<'_, [u8]> {
     })
 }
 
-/// When a node's newest report ended; `None` if it never reported, which is older than any time.
-pub(crate) type Stamp = Option<Timestamp>;
+/// How new a backend's data of a node is: when its newest report ended, then, where they were asked
+/// for, when its facts and its catalog came. What never came is older than anything.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Stamp {
+    report: Option<Timestamp>,
+    facts: Option<Timestamp>,
+    catalog: Option<Timestamp>,
+}
 
-/// Reads a `report_timestamp` as PuppetDB writes it. What is no time counts as never.
-pub(crate) fn stamp(raw: Option<&[u8]>) -> Stamp {
+impl Stamp {
+    /// From a record's `report_timestamp` alone.
+    pub(crate) fn of_report(raw: Option<&[u8]>) -> Self {
+        Self {
+            report: time(raw),
+            ..Self::default()
+        }
+    }
+}
+
+/// Reads a time as PuppetDB writes it. What is no time counts as never.
+fn time(raw: Option<&[u8]>) -> Option<Timestamp> {
     let raw = raw.filter(|raw| kind(raw) == Kind::String)?;
     unquote(raw)?.parse().ok()
 }
@@ -77,6 +98,8 @@ pub struct FreshnessMap {
     hasher: foldhash::fast::RandomState,
     contributors: BTreeSet<BackendId>,
     by_bytes: BTreeSet<BackendId>,
+    /// How many nodes each contributor holds.
+    held: Vec<(BackendId, u64)>,
 }
 
 /// A certname in its canonical spelling, and its holders.
@@ -96,6 +119,7 @@ impl FreshnessMap {
             match read_nodes(body) {
                 Ok(nodes) => {
                     map.contributors.insert(backend);
+                    map.held.push((backend, nodes.len() as u64));
                     if nodes.is_sorted_by(|(a, _), (b, _)| in_order(a, b)) {
                         map.by_bytes.insert(backend);
                     }
@@ -129,6 +153,12 @@ impl FreshnessMap {
         self.by_bytes.contains(&backend)
     }
 
+    /// How many nodes `backend` held when the map was built.
+    pub fn held_by(&self, backend: BackendId) -> Option<u64> {
+        let held = self.held.iter().find(|(holder, _)| *holder == backend);
+        held.map(|(_, nodes)| *nodes)
+    }
+
     /// How many certnames it holds.
     pub fn len(&self) -> usize {
         self.certnames.len()
@@ -149,10 +179,9 @@ impl FreshnessMap {
 
     /// How new the data of `backend` is for the certname with the canonical spelling `name`.
     pub(crate) fn stamp(&self, name: &[u8], backend: BackendId) -> Stamp {
-        self.stamps(name)
-            .iter()
-            .find(|(holder, _)| *holder == backend)?
-            .1
+        let holds = |(holder, _): &&(BackendId, Stamp)| *holder == backend;
+        let held = self.stamps(name).iter().find(holds);
+        held.map(|(_, stamp)| *stamp).unwrap_or_default()
     }
 
     fn stamps(&self, name: &[u8]) -> &[(BackendId, Stamp)] {
@@ -168,16 +197,24 @@ fn in_order(a: &[u8], b: &[u8]) -> bool {
 }
 
 fn read_nodes(body: &[u8]) -> Result<Vec<(&[u8], Stamp)>, ScanError> {
-    let mut records = Records::new(body, &["certname", "report_timestamp"]);
-    let mut fields = [None, None];
+    let columns = [
+        "certname",
+        "report_timestamp",
+        "facts_timestamp",
+        "catalog_timestamp",
+    ];
+    let mut records = Records::new(body, &columns);
+    let mut fields = [const { None }; 4];
     let mut nodes = Vec::new();
     while records.next(&mut fields)?.is_some() {
-        let [certname, timestamp] = &fields;
-        if let Some(certname) = certname {
-            nodes.push((
-                &body[certname.clone()],
-                stamp(timestamp.clone().map(|span| &body[span])),
-            ));
+        let text = |at: usize| fields[at].clone().map(|span| &body[span]);
+        if let Some(certname) = text(0) {
+            let stamp = Stamp {
+                report: time(text(1)),
+                facts: time(text(2)),
+                catalog: time(text(3)),
+            };
+            nodes.push((certname, stamp));
         }
     }
     Ok(nodes)

@@ -45,7 +45,7 @@ impl RecordMerge {
         match self.keep {
             Keep::Freshest => true,
             Keep::First => false,
-            Keep::NewestReport | Keep::Each(_) => {
+            Keep::NewestReport | Keep::Owned | Keep::Each(_) => {
                 self.text_order == TextOrder::Bytes
                     && self.window.upstream_limit().is_some()
                     && self
@@ -68,6 +68,8 @@ pub enum Keep {
     Freshest,
     /// Those of the first configured backend that returned the node (R045).
     First,
+    /// All that came: each backend was asked only for what it speaks for.
+    Owned,
     /// Each record once, however many backends have it; these columns tell records apart. A row
     /// that one backend lists twice stays twice (ruling 3).
     Each(&'static [&'static str]),
@@ -77,7 +79,7 @@ impl Keep {
     /// The columns that tell what a record is about.
     fn identity(self) -> &'static [&'static str] {
         match self {
-            Self::NewestReport | Self::Freshest | Self::First => &["certname"],
+            Self::NewestReport | Self::Freshest | Self::First | Self::Owned => &["certname"],
             Self::Each(identity) => identity,
         }
     }
@@ -281,15 +283,20 @@ impl<'p, 'b> MergedSet<'p, 'b> {
                 }
                 Kept::Records { reading: at, entry } => {
                     let (reading, found) = self.entry(at, entry);
-                    if let Some(key) = keys.get(usize::from(at)) {
+                    let key = keys.get(usize::from(at));
+                    if !self.plan.strip.is_empty() {
+                        let text = strip(&reading.body[found.span.clone()], &self.plan.strip);
+                        let text = match key {
+                            Some(key) => key.added_to(text),
+                            None => text,
+                        };
+                        array.compose().push_made(&text);
+                    } else if let Some(key) = key {
                         let present = reading.read.mark(entry);
                         let source = Source::Reply(at);
                         key.add(array.compose(), source, &found.span, present, reading.body);
-                    } else if self.plan.strip.is_empty() {
-                        array.element(at, found.span.clone());
                     } else {
-                        let text = strip(&reading.body[found.span.clone()], &self.plan.strip);
-                        array.compose().push_made(&text);
+                        array.element(at, found.span.clone());
                     }
                 }
             }
@@ -336,7 +343,7 @@ fn winners(
     names: &Certnames<'_>,
     context: Context<'_>,
 ) -> Vec<u16> {
-    if let Keep::Each(_) = plan.keep {
+    if let Keep::Owned | Keep::Each(_) = plan.keep {
         return Vec::new();
     }
     let mut best: Vec<Option<(u16, Stamp)>> = vec![None; names.len()];
@@ -351,11 +358,11 @@ fn winners(
                 Keep::Freshest if best.is_some_and(|(winner, _)| winner == at) => continue,
                 Keep::Freshest => {
                     let name = names.name(certname);
-                    context
-                        .freshness
-                        .and_then(|map| map.stamp(name, reading.backend))
+                    let map = context.freshness;
+                    map.map(|map| map.stamp(name, reading.backend))
+                        .unwrap_or_default()
                 }
-                Keep::First | Keep::Each(_) => None,
+                Keep::First | Keep::Owned | Keep::Each(_) => Stamp::default(),
             };
             if best.is_none_or(|(_, newest)| stamp > newest) {
                 *best = Some((at, stamp));

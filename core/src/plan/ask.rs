@@ -1,6 +1,16 @@
 //! What is sent upstream.
 
-use crate::params::{Params, encode};
+use serde::Deserialize;
+
+use crate::merge::owners::{NEVER, Share};
+use crate::params::{Params, body, encode};
+use crate::query::{Atom, Query};
+use crate::route::{Bodies, Route};
+use crate::settings::Strategy;
+
+/// Longest path and query of a request line. PuppetDB's web server refuses heads above 8 KiB with
+/// 414 or 431 (section 1.6 of the wire notes); the rest is room for the other headers.
+const LONGEST_TARGET: usize = 6 << 10;
 
 /// One question, as it goes to a backend: the raw path, the raw parameters, and the limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,6 +19,17 @@ pub struct Ask {
     /// Name and raw text of each parameter.
     pairs: Vec<(String, String)>,
     limit: Option<u32>,
+    scope: Scope,
+}
+
+/// Which of its records a backend is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scope {
+    /// All that the query selects.
+    #[default]
+    Everything,
+    /// Those of the nodes that it owns.
+    Owned,
 }
 
 impl Ask {
@@ -24,6 +45,7 @@ impl Ask {
             path: path.to_owned(),
             pairs: params.forward(changes),
             limit: None,
+            scope: Scope::Everything,
         }
     }
 
@@ -35,6 +57,7 @@ impl Ask {
             path: path.to_owned(),
             pairs,
             limit: None,
+            scope: Scope::Everything,
         }
     }
 
@@ -43,6 +66,42 @@ impl Ask {
     pub fn with_limit(mut self, limit: Option<u32>) -> Self {
         self.limit = limit;
         self
+    }
+
+    /// The same, of other records.
+    #[must_use]
+    pub(crate) fn of(mut self, scope: Scope) -> Self {
+        self.scope = scope;
+        self
+    }
+
+    /// Which of its records a backend is asked for.
+    pub fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    /// The question as it is put to a backend that speaks for `share`.
+    ///
+    /// A query that is no AST, or is given more than once, is left for the backend to refuse.
+    #[must_use]
+    pub fn within(&self, share: &Share) -> Self {
+        let mut within = self.clone();
+        let clause = match self.scope {
+            Scope::Everything => return within,
+            Scope::Owned => share.owned(),
+        };
+        let text = self.clone().with_limit(None).query();
+        let Ok(params) = Params::read(&text) else {
+            return within;
+        };
+        let known = |atom: &Atom<'_>| share.known(atom);
+        if let Ok(query) = Query::read(params.get("query"))
+            && !query.is_text()
+        {
+            let narrowed = query.narrowed(&known, clause, NEVER);
+            within.pairs = params.forward(&[("query", narrowed)]);
+        }
+        within
     }
 
     /// The same without a parameter.
@@ -56,8 +115,42 @@ impl Ask {
         self.limit
     }
 
+    /// How the question is put to a backend whose base path takes `prefix` bytes of the request
+    /// line: by POST if it is too long for GET and can be put so.
+    pub fn send(&self, prefix: usize) -> Sent {
+        let target = self.target();
+        let body = if prefix + target.len() > LONGEST_TARGET {
+            self.body()
+        } else {
+            None
+        };
+        match body {
+            None => Sent { target, body },
+            Some(_) => Sent {
+                target: self.path.clone(),
+                body,
+            },
+        }
+    }
+
+    /// The parameters as a POST carries them, if the route takes one and an object can hold them.
+    fn body(&self) -> Option<String> {
+        let route = Route::find(&self.path).ok()??;
+        match route.row.bodies {
+            Bodies::Read => body::to_json(&Params::read(&self.query()).ok()?),
+            Bodies::ReadHere | Bodies::Unread => None,
+        }
+    }
+
     /// Path and query, as they stand in the request line behind the backend's base path.
     pub fn target(&self) -> String {
+        match self.query() {
+            query if query.is_empty() => self.path.clone(),
+            query => format!("{}?{query}", self.path),
+        }
+    }
+
+    fn query(&self) -> String {
         let limit = self.limit.map(|limit| format!("limit={limit}"));
         let query: Vec<_> = self
             .pairs
@@ -65,22 +158,53 @@ impl Ask {
             .map(|(_, raw)| raw.as_str())
             .chain(limit.as_deref())
             .collect();
-        if query.is_empty() {
-            return self.path.clone();
-        }
-        format!("{}?{}", self.path, query.join("&"))
+        query.join("&")
     }
 }
 
-/// The question whose answers make the freshness map (R044).
+/// A question as it is written to a backend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sent {
+    /// Path and query, as they stand in the request line behind the backend's base path.
+    pub target: String,
+    /// The JSON object that a POST carries; `None` for GET.
+    pub body: Option<String>,
+}
+
+/// The question whose answers make the freshness map (R044). Under `merge: exact` later times break
+/// ties of the first.
 ///
 /// Nodes in any state are asked for, since routes of one node serve inactive ones too (traps T47,
 /// T48), and in order, since the answers also show by what a backend orders text (trap T12).
-pub fn freshness_ask() -> Ask {
-    let query = r#"["extract",["certname","report_timestamp"],["=","node_state","any"]]"#;
+pub fn freshness_ask(strategy: Strategy) -> Ask {
+    let query = match strategy {
+        Strategy::Freshness | Strategy::Static => {
+            r#"["extract",["certname","report_timestamp"],["=","node_state","any"]]"#
+        }
+        Strategy::Exact => concat!(
+            r#"["extract",["certname","report_timestamp","facts_timestamp","catalog_timestamp"],"#,
+            r#"["=","node_state","any"]]"#
+        ),
+    };
     let order_by = r#"[{"field":"certname"}]"#;
     Ask::own(
         "/pdb/query/v4/nodes",
         &[("query", query), ("order_by", order_by)],
     )
+}
+
+/// The question how many nodes a backend has, in any state.
+pub fn census_ask() -> Ask {
+    let query = r#"["extract",[["function","count"]],["=","node_state","any"]]"#;
+    Ask::own("/pdb/query/v4/nodes", &[("query", query)])
+}
+
+/// The number in the answer to [`census_ask`].
+pub fn census(body: &[u8]) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Row {
+        count: u64,
+    }
+    let rows: Vec<Row> = serde_json::from_slice(body).ok()?;
+    rows.first().map(|row| row.count)
 }

@@ -61,6 +61,7 @@ pub(super) fn event_counts(route: &Route<'_>, params: &Params<'_>) -> Result<Fan
         order,
         window,
         total: counted(params),
+        source: None,
     });
     Ok(Fan::new(Ask::new(route.path, params, &changes), merge))
 }
@@ -82,6 +83,7 @@ pub(super) fn aggregate_event_counts(route: &Route<'_>, params: &Params<'_>) -> 
         order: RecordOrder::default(),
         window: Window::default(),
         total: Total::Unasked,
+        source: None,
     });
     Fan::new(Ask::as_it_came(route.path, params), merge)
 }

@@ -179,6 +179,7 @@ pub(super) fn aggregates(
             order,
             window: paging.window,
             total,
+            source: None,
         },
     )))
 }

@@ -75,7 +75,7 @@ impl Ast {
     /// The query with another projection in its outermost `extract`. The filter stays as it was
     /// written.
     pub fn with_extract(&self, extract: &Extract) -> String {
-        let Some((_, place)) = &self.extract else {
+        let Some((written, place)) = &self.extract else {
             return self.text.clone();
         };
         let mut text = self.text.clone();
@@ -83,7 +83,12 @@ impl Ast {
         if let Some(span) = &place.group_by {
             let items = Column::list(&extract.group_by);
             let separator = if items.is_empty() { "" } else { "," };
-            text.replace_range(span.clone(), &format!("[\"group_by\"{separator}{items}]"));
+            if items.is_empty() && !written.group_by.is_empty() {
+                let before = place.filter.as_ref().unwrap_or(&place.columns);
+                text.replace_range(before.end..span.end, "");
+            } else {
+                text.replace_range(span.clone(), &format!("[\"group_by\"{separator}{items}]"));
+            }
         }
         let columns = Column::list(&extract.columns);
         text.replace_range(place.columns.clone(), &format!("[{columns}]"));
@@ -92,19 +97,39 @@ impl Ast {
 
     /// The query with one more condition on what it selects. What it projects stays as it was.
     pub(super) fn and(&self, clause: &str) -> String {
+        match self.condition() {
+            Some((condition, _)) => {
+                let both = format!("[\"and\",{clause},{condition}]");
+                self.with_condition(Some(&both))
+            }
+            None => self.with_condition(Some(clause)),
+        }
+    }
+
+    /// The condition on what is selected: its text and its elements.
+    pub(super) fn condition(&self) -> Option<(&str, &[Node])> {
         let Some((_, place)) = &self.extract else {
-            return format!("[\"and\",{clause},{}]", self.text);
+            return Some((&self.text, &self.root));
+        };
+        let filter = self.root.get(2).filter(|_| place.filter.is_some())?;
+        let text = &self.text[filter.span.clone()];
+        // A backend refuses what is neither `null` nor an array.
+        (text != "null").then(|| (text, filter.items().unwrap_or_default()))
+    }
+
+    /// The query with another condition, or none, on what it selects. What it projects stays as it
+    /// was; a query that does neither is empty.
+    pub(super) fn with_condition(&self, condition: Option<&str>) -> String {
+        let Some((_, place)) = &self.extract else {
+            return condition.unwrap_or_default().to_owned();
         };
         let mut text = self.text.clone();
-        match &place.filter {
-            Some(filter) if &text[filter.clone()] == "null" => {
-                text.replace_range(filter.clone(), clause);
+        match (&place.filter, condition) {
+            (Some(filter), _) => text.replace_range(filter.clone(), condition.unwrap_or("null")),
+            (None, Some(condition)) => {
+                text.insert_str(place.columns.end, &format!(",{condition}"));
             }
-            Some(filter) => {
-                let both = format!("[\"and\",{clause},{}]", &text[filter.clone()]);
-                text.replace_range(filter.clone(), &both);
-            }
-            None => text.insert_str(place.columns.end, &format!(",{clause}")),
+            (None, None) => {}
         }
         text
     }

@@ -194,8 +194,8 @@ fn winner(
         let newest = match settings.strategy {
             _ if is_nodes => age(&answers[at], certname),
             Strategy::Static => None,
-            Strategy::Freshness if !backend.tells_freshness => None,
-            Strategy::Freshness => {
+            Strategy::Freshness | Strategy::Exact if !backend.tells_freshness => None,
+            Strategy::Freshness | Strategy::Exact => {
                 age(&read(&backend.answer("/pdb/query/v4/nodes").body), certname)
             }
         };

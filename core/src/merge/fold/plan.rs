@@ -170,6 +170,12 @@ impl FoldPlan {
         Ok(Some((Self { columns, hidden }, forwarded)))
     }
 
+    /// The same, `count` being asked for by pdbmux alone.
+    pub(crate) fn hiding_count(mut self) -> Self {
+        self.hidden.push(Function::Count.name().to_owned());
+        self
+    }
+
     /// The plan of `/event-counts`: one row per subject, every other column a count (R107, R109).
     pub fn event_counts() -> Self {
         Self {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::FoldPlan;
 use super::canonical::{Canonical, by_name};
 use super::plan::Rule;
-use crate::json::{Elements, Kind, Members, ScanError, ScanProblem, kind, unquote};
+use crate::json::{Elements, Kind, Members, ScanError, ScanProblem, kind, spells, unquote};
 
 /// The rows of one backend's body, in its order: the key of each and its text as it came.
 #[derive(Debug)]
@@ -32,6 +32,30 @@ impl<'b> Rows<'b> {
             })
             .collect::<Result<_, _>>()
             .map(Self)
+    }
+
+    /// The rows that count something as a body of their own, each with one more member in front.
+    pub(crate) fn with(&self, member: &str) -> Vec<u8> {
+        let counts = |row: &[u8]| {
+            let mut members = Members::new(row).flatten();
+            let count = members.find(|(name, _)| spells(&row[name.clone()], "count"));
+            count.is_none_or(|(_, count)| row[count] != *b"0")
+        };
+        let mut body = b"[".to_vec();
+        for (_, row) in self.0.iter().filter(|(_, row)| counts(row)) {
+            if body.len() > 1 {
+                body.push(b',');
+            }
+            body.push(b'{');
+            body.extend_from_slice(member.as_bytes());
+            let rest = &row[1..];
+            if !rest.trim_ascii_start().starts_with(b"}") {
+                body.push(b',');
+            }
+            body.extend_from_slice(rest);
+        }
+        body.push(b']');
+        body
     }
 }
 

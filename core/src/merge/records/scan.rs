@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::json::{Records, ScanError, Span, spells};
 use crate::merge::fold::Canonical;
-use crate::merge::owners::{Certnames, Stamp, stamp};
+use crate::merge::owners::{Certnames, Stamp};
 use crate::provenance::Mark;
 
 use super::{Keep, RecordMerge};
@@ -79,7 +79,7 @@ impl<'b> Subjects<'b> {
 
 impl Scanned {
     pub(super) fn stamp(&self, entry: usize) -> Stamp {
-        self.stamps.get(entry).copied().flatten()
+        self.stamps.get(entry).copied().unwrap_or_default()
     }
 
     pub(super) fn mark(&self, entry: usize) -> Option<Span> {
@@ -110,10 +110,10 @@ impl<'p> Layout<'p> {
             .map(|name| place(name))
             .collect();
         let name = plan.provenance.name.as_deref();
-        let by_node = matches!(plan.keep, Keep::Freshest | Keep::First);
+        let by_node = matches!(plan.keep, Keep::Freshest | Keep::First | Keep::Owned);
         let stamp = match plan.keep {
             Keep::NewestReport => Some(place("report_timestamp")),
-            Keep::Freshest | Keep::First | Keep::Each(_) => None,
+            Keep::Freshest | Keep::First | Keep::Owned | Keep::Each(_) => None,
         };
         // A name that only pdbmux asked for decides nothing that the client sees (R069).
         let sees_name = plan.strip.iter().all(|column| column != "name");
@@ -187,7 +187,8 @@ impl<'p> Layout<'p> {
                 continue;
             }
             joinable = self.grouped && subject.is_some();
-            scanned.stamps.extend(self.stamp.map(|at| stamp(text(at))));
+            let stamp = self.stamp.map(|at| Stamp::of_report(text(at)));
+            scanned.stamps.extend(stamp);
             scanned.entries.push(Entry { subject, span });
             let wanted = self.mark.iter().chain(&self.order);
             scanned.places.extend(wanted.map(|at| fields[*at].clone()));

@@ -283,5 +283,88 @@ fn r133_a_repeated_plain_column_is_not_refused() {
 fn r044_the_freshness_map_is_asked_for_in_order_and_over_all_states() {
     let query = r#"["extract",["certname","report_timestamp"],["=","node_state","any"]]"#;
     let target = format!(r#"/pdb/query/v4/nodes?query={query}&order_by=[{{"field":"certname"}}]"#);
-    assert_eq!(freshness_ask().target(), encoded(&target));
+    assert_eq!(
+        freshness_ask(Strategy::Freshness).target(),
+        encoded(&target)
+    );
+}
+
+/// A query string with a query of `length` bytes in it.
+fn long(length: usize) -> String {
+    format!("limit=2&query={}", "x".repeat(length - 14))
+}
+
+fn ask(target: &str) -> Ask {
+    match planned(target).unwrap() {
+        Plan::Fan(fan) => fan.ask,
+        Plan::Turns(ask, _) => ask,
+        other => panic!("{target}: {other:?}"),
+    }
+}
+
+#[test]
+fn a_question_too_long_for_a_request_line_goes_by_post() {
+    for path in [
+        "nodes",
+        "facts",
+        "facts/os/a%2Fb",
+        "fact-names",
+        "resources",
+        "reports",
+        "event-counts",
+        "aggregate-event-counts",
+        "nodes/n/facts",
+        "inventory",
+        "",
+    ] {
+        let ask = ask(&format!("{path}?{}", long(9000)));
+        let Sent { target, body } = ask.send(0);
+        assert_eq!(target, format!("/pdb/query/v4/{path}"));
+        let body: serde_json::Value = serde_json::from_str(&body.unwrap()).unwrap();
+        assert_eq!(body["query"].as_str().map(str::len), Some(9000 - 14));
+        // Where the limit is not applied here, it is a number in the body.
+        let limit = ask.target().contains("limit=2").then_some(2);
+        assert_eq!(body["limit"].as_u64(), limit, "{path}");
+    }
+}
+
+#[test]
+fn a_question_goes_by_get_as_long_as_it_fits_behind_the_base_path() {
+    let target = "/pdb/query/v4/inventory?";
+    let room = (6 << 10) - target.len();
+    let fits = ask(&format!("inventory?{}", long(room)));
+    let got = Sent {
+        target: fits.target(),
+        body: None,
+    };
+    assert_eq!(fits.send(0), got);
+    assert!(fits.send(1).body.is_some());
+    assert!(
+        ask(&format!("inventory?{}", long(room + 1)))
+            .send(0)
+            .body
+            .is_some()
+    );
+}
+
+#[test]
+fn a_long_question_that_no_post_can_put_goes_by_get() {
+    for target in [
+        // What repeats has no place in an object.
+        format!("inventory?limit=1&{}", long(9000)),
+        format!("inventory?order_by={}", "x".repeat(9000)),
+        // A backend would not read the body.
+        format!("reports/h/logs?{}", long(9000)),
+        format!("environments/e?{}", long(9000)),
+        format!("producers/p?{}", long(9000)),
+    ] {
+        let ask = ask(&target);
+        let got = Sent {
+            target: ask.target(),
+            body: None,
+        };
+        assert_eq!(ask.send(0), got);
+    }
+    let metrics = Ask::own("/metrics/v2/read/x", &[("a", &"x".repeat(9000))]);
+    assert_eq!(metrics.send(0).body, None);
 }

@@ -1,0 +1,152 @@
+//! Plans of `merge: exact`: the answer of one PuppetDB that holds for every node what its owner
+//! holds. Each backend is asked for its own nodes alone, so whatever the answers are made of, rows,
+//! counts or pages, is disjoint and adds up.
+
+use crate::Refusal;
+use crate::merge::records::{Keep, Total};
+use crate::merge::{Absence, Fan, Merge};
+use crate::params::Params;
+use crate::provenance::Mark;
+use crate::query::{Ast, Column, Extract, Query};
+use crate::route::Route;
+use crate::settings::Settings;
+
+use super::records::{Selection, aggregates};
+use super::{Plan, Scope, record_merge, source_facts};
+
+/// An entity whose records belong to nodes.
+pub(super) fn owned(
+    route: &Route<'_>,
+    params: &Params<'_>,
+    settings: &Settings,
+) -> Result<Plan, Refusal> {
+    let query = Query::read(params.get("query"))?;
+    let source = settings.source.as_deref();
+    if let Query::Ast(ast) = &query
+        && let (Some(source), Some(extract)) = (source, ast.extract())
+        && names(extract, source)
+    {
+        return by_source(route, params, settings, ast, source);
+    }
+    if route.row.entity == "facts" && source.is_some() && route.segment(0).as_deref() == source {
+        return source_facts(route, params, &query, settings);
+    }
+    if let Query::Ast(ast) = &query
+        && let Some((ask, merge)) = aggregates(route, params, ast)?
+    {
+        return Ok(below(ask.of(Scope::Owned), Merge::Aggregates(merge)));
+    }
+    let gated = query.projects() || query.is_text();
+    let mark = match (route.row.entity, route.row.path) {
+        ("nodes", _) if !gated => Mark::Key,
+        (_, "/pdb/query/v4/facts") if !gated && !query.constrains_name() => Mark::Fact,
+        _ => Mark::Nothing,
+    };
+    let selection = Selection::new(route, params, &query, &[])?;
+    Ok(of_owned(selection, mark, params, settings))
+}
+
+/// The same where every backend knows the route, so that one that does not has failed.
+pub(super) fn known_by_all(plan: Plan) -> Plan {
+    match plan {
+        Plan::Fan(fan) => Plan::Fan(Fan {
+            absence: Absence::Fails,
+            ..fan
+        }),
+        other => other,
+    }
+}
+
+fn below(ask: super::Ask, merge: Merge) -> Plan {
+    Plan::Fan(Fan {
+        absence: Absence::IsEmpty,
+        ..Fan::new(ask, merge)
+    })
+}
+
+fn of_owned(selection: Selection, mark: Mark, params: &Params<'_>, settings: &Settings) -> Plan {
+    match record_merge(selection, Keep::Owned, mark, params, settings) {
+        Plan::Fan(Fan { ask, merge, .. }) => below(ask.of(Scope::Owned), merge),
+        other => other,
+    }
+}
+
+/// A query that projects or groups by the source fact, which is a constant in each backend: it is
+/// not asked for, but put into the rows.
+fn by_source(
+    route: &Route<'_>,
+    params: &Params<'_>,
+    settings: &Settings,
+    ast: &Ast,
+    source: &str,
+) -> Result<Plan, Refusal> {
+    let Some(extract) = ast.extract() else {
+        return owned(route, params, settings);
+    };
+    let mut asked = without(extract, source);
+    let is_grouped = asked.has_function() || !extract.group_by.is_empty();
+    let counts =
+        |column: &Column| matches!(column, Column::Function { name, .. } if name == "count");
+    let averages =
+        |column: &Column| matches!(column, Column::Function { name, .. } if name == "avg");
+    let mut strip = None;
+    let mut hides_count = false;
+    if is_grouped {
+        // A backend without any such record is told by the count, where it sends a row all the same.
+        if !asked.columns.iter().any(|it| counts(it) || averages(it)) {
+            hides_count = true;
+            asked.columns.push(Column::Function {
+                name: "count".to_owned(),
+                args: Vec::new(),
+            });
+        }
+    } else if asked.columns.is_empty() {
+        strip = Some("certname".to_owned());
+        asked.columns.push(Column::Plain("certname".to_owned()));
+    }
+    let text = ast.with_extract(&asked);
+    let raw: Vec<_> = params
+        .forward(&[("query", Some(text))])
+        .into_iter()
+        .map(|(_, raw)| raw)
+        .collect();
+    let raw = raw.join("&");
+    let params = Params::read(&raw)?;
+    let query = Query::read(params.get("query"))?;
+    if is_grouped {
+        let Query::Ast(ast) = &query else {
+            return owned(route, &params, settings);
+        };
+        let Some((ask, mut merge)) = aggregates(route, &params, ast)? else {
+            return owned(route, &params, settings);
+        };
+        merge.source = Some(source.to_owned());
+        if hides_count {
+            merge.fold = merge.fold.hiding_count();
+        }
+        if merge.total == Total::Added {
+            merge.total = Total::Counted;
+        }
+        return Ok(below(ask.of(Scope::Owned), Merge::Aggregates(merge)));
+    }
+    let mut selection = Selection::new(route, &params, &query, &[])?;
+    selection.strip.extend(strip);
+    Ok(of_owned(selection, Mark::Key, &params, settings))
+}
+
+fn names(extract: &Extract, name: &str) -> bool {
+    let is_it = |column: &Column| matches!(column, Column::Plain(plain) if plain == name);
+    extract.columns.iter().chain(&extract.group_by).any(is_it)
+}
+
+fn without(extract: &Extract, name: &str) -> Extract {
+    let others = |columns: &[Column]| {
+        let columns = columns.iter();
+        let others = columns.filter(|it| !matches!(it, Column::Plain(plain) if plain == name));
+        others.cloned().collect()
+    };
+    Extract {
+        columns: others(&extract.columns),
+        group_by: others(&extract.group_by),
+    }
+}

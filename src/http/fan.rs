@@ -1,0 +1,288 @@
+//! A question to all backends: asked, merged, and asked again for what is missing.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pdbmux_core::answer::Pieces;
+use pdbmux_core::merge::fold::FoldError;
+use pdbmux_core::merge::owners::FreshnessMap;
+use pdbmux_core::merge::{Context, Fan, Merged, Outcome};
+use pdbmux_core::plan::{Ask, Scope};
+use pdbmux_core::round::BackendId;
+use tokio::time::Instant;
+
+use super::respond::Standing;
+use super::rounds::Completeness;
+use super::serve::App;
+use crate::upstream::{Asked, Failure, Pool, Received};
+use crate::work;
+
+/// What a round came to.
+#[derive(Debug, Clone)]
+pub(super) enum Conclusion {
+    /// A merged answer, its pieces lying in these bodies.
+    Answer {
+        standing: Standing,
+        pieces: Pieces,
+        bodies: Vec<Bytes>,
+    },
+    /// An answer that all agree on is passed on.
+    Replay(Received),
+    /// No usable answer, from whom and why.
+    Nothing(Vec<(String, String)>),
+    /// Sound answers that cannot become one.
+    Unfoldable(FoldError),
+}
+
+/// Backends that an answer is made without, and why.
+pub(super) type Without = Vec<(BackendId, Failure)>;
+
+/// What came of asking.
+pub(super) struct Gathered {
+    /// The parts of the round, in configured order.
+    pub(super) round: Vec<Asked>,
+    /// What each of them was asked.
+    pub(super) asks: Vec<Ask>,
+    /// Who was not asked.
+    pub(super) skipped: Vec<BackendId>,
+    /// Whose data is newest, where that decides something.
+    pub(super) map: Option<Arc<FreshnessMap>>,
+}
+
+impl App {
+    /// Asks all backends in service and merges.
+    pub(super) async fn fan(&self, fan: Fan) -> Conclusion {
+        let fan = Arc::new(fan);
+        let since = Instant::now();
+        // Backends that failed, so that others have to speak for their nodes.
+        let mut failed = Vec::new();
+        loop {
+            let gathered = match fan.ask.scope() {
+                Scope::Everything => self.gather(&fan, since).await,
+                Scope::Owned => self.gather_shares(&fan, since, &mut failed).await,
+            };
+            let skipped = gathered.skipped.clone();
+            let (mut round, merged) = self.settle(&fan, gathered).await;
+            if let Outcome::Instead(instead) = merged.outcome {
+                return Box::pin(self.fan(*instead)).await;
+            }
+            let is_damaged =
+                |asked: &Asked| merged.damaged.iter().any(|(id, _)| *id == asked.backend);
+            if fan.ask.scope() == Scope::Everything || !round.iter().any(is_damaged) {
+                round.append(&mut failed);
+                round.sort_by_key(|asked| asked.backend);
+                return self.conclude(&fan, round, &skipped, merged);
+            }
+            for (backend, damage) in merged.damaged {
+                let result = Err(Failure::Damaged(damage));
+                failed.push(Asked { backend, result });
+            }
+        }
+    }
+
+    /// Asks every backend the same.
+    async fn gather(&self, fan: &Fan, since: Instant) -> Gathered {
+        let Pool { asked, mut skipped } = self.upstream.pool();
+        let asks: Vec<_> = asked
+            .into_iter()
+            .map(|backend| (backend, fan.ask.clone()))
+            .collect();
+        let map = async {
+            if fan.merge.needs_freshness() {
+                Some(self.freshness.map().await)
+            } else {
+                None
+            }
+        };
+        let (mut round, mut map) = tokio::join!(self.upstream.fan_out(&asks), map);
+        if let Some(known) = map {
+            let contributors = successes(&round);
+            let covering = self.freshness.covering(known, &contributors, since).await;
+            for backend in contributors
+                .into_iter()
+                .filter(|backend| !covering.covers(*backend))
+            {
+                let backend = self.name(backend);
+                tracing::warn!(backend, "how new its nodes are could not be learnt");
+            }
+            map = Some(covering);
+        }
+        if fan.merge.is_by_one() {
+            // One that is not asked may be the one that has it.
+            let silent = skipped.drain(..).map(|backend| Asked {
+                backend,
+                result: Err(Failure::OutOfService),
+            });
+            round.extend(silent);
+            round.sort_by_key(|asked| asked.backend);
+        }
+        Gathered {
+            asks: vec![fan.ask.clone(); round.len()],
+            round,
+            skipped,
+            map,
+        }
+    }
+
+    /// Merges a round; where that does not decide the window, asks for more and merges again.
+    async fn settle(&self, fan: &Arc<Fan>, gathered: Gathered) -> (Vec<Asked>, Merged) {
+        let Gathered {
+            mut round,
+            mut asks,
+            map,
+            ..
+        } = gathered;
+        loop {
+            let (settings, plan) = (Arc::clone(&self.settings), Arc::clone(fan));
+            let map = map.clone();
+            let limits: Vec<_> = asks.iter().map(Ask::limit).collect();
+            let merged;
+            (round, merged) = work::run(size(&round), move || {
+                let parts: Vec<_> = round.iter().map(Asked::part).collect();
+                let context = Context {
+                    backends: &settings.backends,
+                    freshness: map.as_deref(),
+                };
+                let merged = plan.merge(&parts, &limits, context);
+                (round, merged)
+            })
+            .await;
+            let Outcome::AskAgain(again) = merged.outcome else {
+                return (round, merged);
+            };
+            let mut more = Vec::new();
+            for again in again {
+                if let Some(at) = round.iter().position(|part| part.backend == again.backend) {
+                    asks[at] = asks[at].clone().with_limit(again.limit);
+                    more.push((again.backend, asks[at].clone()));
+                }
+            }
+            for asked in self.upstream.fan_out(&more).await {
+                if let Some(at) = round.iter().position(|part| part.backend == asked.backend) {
+                    round[at] = asked;
+                }
+            }
+        }
+    }
+
+    /// Says what a round came to, given what a merge made of it.
+    fn conclude(
+        &self,
+        fan: &Fan,
+        mut round: Vec<Asked>,
+        skipped: &[BackendId],
+        merged: Merged,
+    ) -> Conclusion {
+        for (backend, error) in merged.damaged {
+            if let Some(asked) = round.iter_mut().find(|asked| asked.backend == backend) {
+                asked.result = Err(Failure::Damaged(error));
+            }
+        }
+        match merged.outcome {
+            Outcome::Answer(answer) => {
+                if answer.dropped > 0 {
+                    let records = answer.dropped;
+                    tracing::info!(
+                        records,
+                        "backends sent facts of the source fact's own name: dropped"
+                    );
+                }
+                let (bodies, without) = split(round);
+                let without = with_skipped(missed(fan, without), skipped);
+                self.warn(&without);
+                let configured = self.upstream.backends().len();
+                let completeness = if without.is_empty() {
+                    Completeness::Full
+                } else {
+                    Completeness::Partial
+                };
+                self.rounds.count(completeness, answer.contributed);
+                Conclusion::Answer {
+                    standing: Standing {
+                        total: answer.total,
+                        contributed: answer.contributed,
+                        configured,
+                        missing: self.missing(&without),
+                    },
+                    pieces: answer.pieces,
+                    bodies,
+                }
+            }
+            Outcome::Replay(at) => match round.into_iter().nth(at).map(|asked| asked.result) {
+                Some(Ok(received)) => {
+                    if received.status >= 500 {
+                        self.rounds.count(Completeness::Partial, 0);
+                    }
+                    Conclusion::Replay(received)
+                }
+                _ => Conclusion::Nothing(Vec::new()),
+            },
+            // What is asked again or instead has been by now.
+            Outcome::Nothing | Outcome::AskAgain(_) | Outcome::Instead(_) => {
+                self.rounds.count(Completeness::Partial, 0);
+                let without = with_skipped(missed(fan, split(round).1), skipped);
+                self.warn(&without);
+                Conclusion::Nothing(self.missing(&without))
+            }
+            Outcome::Unfoldable(error) => Conclusion::Unfoldable(error),
+        }
+    }
+}
+
+/// Those that did not contribute and those that were not asked, in configured order.
+pub(super) fn with_skipped(mut without: Without, skipped: &[BackendId]) -> Without {
+    without.extend(
+        skipped
+            .iter()
+            .map(|backend| (*backend, Failure::OutOfService)),
+    );
+    without.sort_by_key(|(backend, _)| *backend);
+    without
+}
+
+fn successes(round: &[Asked]) -> Vec<BackendId> {
+    let parts = round.iter().map(Asked::part);
+    parts
+        .filter(|part| part.reply.is_some_and(|r| r.is_success()))
+        .map(|part| part.backend)
+        .collect()
+}
+
+fn size(round: &[Asked]) -> usize {
+    round
+        .iter()
+        .map(|asked| {
+            asked
+                .result
+                .as_ref()
+                .map_or(0, |received| received.body.len())
+        })
+        .sum()
+}
+
+/// Those of `without` that an answer lacks something by.
+fn missed(fan: &Fan, mut without: Without) -> Without {
+    without.retain(
+        |(_, failure)| !matches!(failure, Failure::Status(status) if fan.tolerates(*status)),
+    );
+    without
+}
+
+/// The bodies that a merge was made of, in the order in which it counts them, and who is not among
+/// them.
+pub(super) fn split(round: Vec<Asked>) -> (Vec<bytes::Bytes>, Without) {
+    let mut bodies = Vec::new();
+    let mut without = Vec::new();
+    for Asked { backend, result } in round {
+        match result {
+            Ok(Received {
+                status: 200..300,
+                body,
+                ..
+            }) => bodies.push(body),
+            Ok(Received { status, .. }) => without.push((backend, Failure::Status(status))),
+            Err(failure) => without.push((backend, failure)),
+        }
+    }
+    (bodies, without)
+}
