@@ -15,9 +15,12 @@ use schema::{Column, ENTITIES, Entity, Kind};
 
 /// `count` questions.
 pub fn cases(seed: u64, count: u64, sample: &Sample) -> Vec<Case> {
-    (0..count)
+    let mut all: Vec<Case> = (0..count)
         .map(|number| one(&mut Dice::new(seed, number), sample))
-        .collect()
+        .collect();
+    // The table's lines.
+    all.sort_by(|one, other| one.feature.cmp(&other.feature));
+    all
 }
 
 fn one(dice: &mut Dice, sample: &Sample) -> Case {
@@ -66,8 +69,8 @@ struct Made<'a> {
 impl<'a> Made<'a> {
     fn of(dice: &mut Dice, entity: &'a Entity, sample: &Sample) -> Self {
         let mut filter = dice
-            .chance(75)
-            .then(|| filter::tree(dice, entity, sample, 3));
+            .chance(65)
+            .then(|| filter::tree(dice, entity, sample, 2));
         let has_subquery = entity.relates && dice.chance(8);
         if has_subquery {
             let clause = filter::subquery(dice, sample);

@@ -12,9 +12,9 @@ pub(super) fn tree(dice: &mut Dice, entity: &Entity, sample: &Sample, depth: u32
         return leaf(dice, entity, sample);
     }
     let below = |dice: &mut Dice| tree(dice, entity, sample, depth - 1);
-    match dice.below(5) {
-        0 | 1 => json!(["and", below(dice), below(dice)]),
-        2 | 3 => json!(["or", below(dice), below(dice)]),
+    match dice.below(6) {
+        0 => json!(["and", below(dice), below(dice)]),
+        1..=4 => json!(["or", below(dice), below(dice)]),
         _ => json!(["not", below(dice)]),
     }
 }
@@ -108,9 +108,16 @@ fn text_leaf(dice: &mut Dice, entity: &Entity, column: &Column, sample: &Sample)
             json!(["in", name, ["array", some]])
         }
         5 if column.shown => json!(["null?", name, dice.chance(30)]),
+        6 => json!([
+            "~",
+            name,
+            dice.pick(&["^[a-m]", "e", "^[A-Z]", "[0-9]$", "."])
+        ]),
         _ => {
-            let pattern = dice.pick(&["^[a-m]", "e", "o.*s", "^[A-Z]", "[0-9]$", "b", "^w|^d"]);
-            json!(["~", name, pattern])
+            // What a value begins with finds that one and its like.
+            let letters = value(dice).chars().take(3).collect::<String>();
+            let letters = letters.replace(['.', '/', '+'], ".");
+            json!(["~", name, format!("^{letters}")])
         }
     }
 }
