@@ -78,9 +78,10 @@ impl Sample {
         let latest = |name: &str| shown.get(name).and_then(|it| it.latest_report_hash.clone());
         let by_backend: Vec<BTreeSet<String>> = backends
             .iter()
-            .map(|one| reports(one))
+            .map(|one| reports(one, "agent"))
             .collect::<Result<_>>()?;
-        let all = reports(union)?;
+        let all = reports(union, "agent")?;
+        let plan = reports(union, "plan")?.into_iter().next();
         let twice = all
             .iter()
             .find(|hash| by_backend.iter().filter(|one| one.contains(*hash)).count() > 1);
@@ -97,6 +98,7 @@ impl Sample {
                 stale_report.unwrap_or_else(|| report.clone()),
             ),
             ("twice", twice.cloned().unwrap_or_else(|| report.clone())),
+            ("plan", plan.unwrap_or_else(|| NO_REPORT.into())),
             ("gone", gone),
             ("report", report),
             ("shared", shared),
@@ -132,9 +134,9 @@ fn nodes(client: &Client) -> Result<BTreeMap<String, Node>> {
         .collect())
 }
 
-fn reports(client: &Client) -> Result<BTreeSet<String>> {
-    let query = r#"["extract",["hash"],["=","type","any"]]"#;
-    let rows = client.query("reports", &[("query", query)])?;
+fn reports(client: &Client, kind: &str) -> Result<BTreeSet<String>> {
+    let query = format!(r#"["extract",["hash"],["=","type","{kind}"]]"#);
+    let rows = client.query("reports", &[("query", &query)])?;
     rows.records()?
         .into_iter()
         .map(|row| row.text("hash").context("a report without a hash"))

@@ -5,6 +5,7 @@
 
 mod aggregates;
 mod browser;
+mod exact;
 mod explanations;
 mod facts;
 mod folds;
@@ -60,6 +61,7 @@ const ALL: &[(&str, &[Case])] = &[
 /// Cases that stop a PuppetDB's process or ask the oracle: only with the rig's own servers.
 const OWN_RIG: &[(&str, &[Case])] = &[
     ("oracle", oracle::CASES),
+    ("exact", exact::CASES),
     ("folds", folds::CASES),
     ("union", union::CASES),
     ("outage", outage::CASES),
