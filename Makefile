@@ -20,6 +20,16 @@ build: ## The release binary, as dist/pdbmux
 	$(CARGO) build --release
 	install -D target/release/pdbmux dist/pdbmux
 
+.PHONY: deb
+deb: build ## The Debian package, in dist/
+	packaging/debian/build.sh
+
+.PHONY: packages
+packages: deb ## Debian package and Kubernetes manifests, checked (as root)
+	packaging/check-deb.sh
+	packaging/check-service.sh
+	deploy/check.sh
+
 .PHONY: run
 run: ## Serve with the configuration that is found
 	$(CARGO) run --release -- serve

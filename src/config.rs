@@ -71,7 +71,9 @@ pub struct Config {
     pub health_probe_successes: NonZeroU32,
     /// Ceiling of one backend's answer, in bytes; at least 1.
     pub max_body_bytes: usize,
-    /// Bound on reading a request head; more than 0.
+    /// Ceiling of a request's body, in bytes; at least 1.
+    pub max_request_bytes: usize,
+    /// Bound on reading a request head, and once more on its body; more than 0.
     pub header_timeout: Duration,
     /// How long an idle client connection is kept; more than 0.
     pub idle_timeout: Duration,
@@ -116,6 +118,7 @@ impl Default for Config {
             health_probe_failures: THREE,
             health_probe_successes: TWO,
             max_body_bytes: 1 << 30,
+            max_request_bytes: 1 << 20,
             header_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(75),
             shutdown_timeout: Duration::from_secs(30),

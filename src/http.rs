@@ -5,6 +5,7 @@ mod cached;
 mod connection;
 mod fan;
 mod healthz;
+mod parameters;
 mod replay;
 mod respond;
 mod rounds;

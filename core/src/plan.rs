@@ -95,6 +95,10 @@ fn plan_as_it_came(
     let as_it_came = || Ask::as_it_came(route.path, params);
     let pass = || Ok(Plan::Turns(as_it_came(), Turns::Configured));
     let fan = |merge| Ok(Plan::Fan(Fan::new(as_it_came(), merge)));
+    let counts = |plan| match settings.strategy {
+        Strategy::Freshness | Strategy::Static => Ok(Plan::Fan(plan)),
+        Strategy::Exact => exact::counts(plan, route, params),
+    };
     match rule(route, settings) {
         Rule::Write => Ok(Plan::Write),
         Rule::FirstGood => pass(),
@@ -114,8 +118,8 @@ fn plan_as_it_came(
             Ok(metrics::plan(route, params))
         }
         Rule::FactNames => history::fact_names(route, params, settings).map(Plan::Fan),
-        Rule::EventCounts => history::event_counts(route, params).map(Plan::Fan),
-        Rule::AggregateEventCounts => Ok(Plan::Fan(history::aggregate_event_counts(route, params))),
+        Rule::EventCounts => counts(history::event_counts(route, params)?),
+        Rule::AggregateEventCounts => counts(history::aggregate_event_counts(route, params)),
         Rule::OfReport => fan(Merge::Holder(None)),
         Rule::EventsOfReport => history::events_of_report(route, params, settings).map(Plan::Fan),
         Rule::Owned => exact::owned(route, params, settings).map(exact::known_by_all),

@@ -97,6 +97,12 @@ impl Query {
         matches!(self, Self::Ast(ast) if ast.constrains("name"))
     }
 
+    /// Whether the query can only hold where `clause` does, given as it is written without blanks:
+    /// it is the condition, or one of several that are joined by `and`.
+    pub fn requires(&self, clause: &str) -> bool {
+        matches!(self, Self::Ast(ast) if ast.requires(clause))
+    }
+
     /// Whether it is text that pdbmux cannot read as AST (R079).
     pub fn is_text(&self) -> bool {
         matches!(self, Self::Text)

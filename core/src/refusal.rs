@@ -47,6 +47,31 @@ pub enum Refusal {
         /// The most that are read.
         limit: usize,
     },
+    /// A body that is no JSON object.
+    #[error("a POST holds its parameters in a JSON object, which this body is not: {problem}")]
+    BodyNotAnObject {
+        /// What the JSON reader stumbled over, and where.
+        problem: String,
+    },
+    /// Something else in a body where PuppetDB takes an array alone.
+    #[error("'{name}' takes an array in a body")]
+    BodyNotAnArray {
+        /// The parameter.
+        name: String,
+    },
+    /// A query in a body that is neither AST nor text.
+    #[error("'query' takes an array or text in a body")]
+    BodyQuery,
+    /// A text in a body with an escape that stands for no character.
+    #[error("'{name}' holds an escape that stands for no character")]
+    BodyNotUnicode {
+        /// The parameter.
+        name: String,
+    },
+    /// A POST with parameters in its URL, which PuppetDB takes without reading them (section 1.7 of
+    /// the wire notes).
+    #[error("a POST takes its parameters from its body, but the URL holds some too")]
+    PostWithUrlParameters,
     /// A `%` in the path that is not followed by two hexadecimal digits.
     #[error("the path holds a malformed percent-escape")]
     MalformedPath,

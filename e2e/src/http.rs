@@ -119,6 +119,20 @@ impl Client {
         collect(url, started, response)
     }
 
+    /// Asks with a form in the body of a GET, as PuppetDB's manual does with curl.
+    pub fn form(&self, path: &str, parameters: &[(&str, &str)]) -> Result<Answer> {
+        let form = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(parameters)
+            .finish();
+        self.send(&Sent {
+            method: "GET",
+            path,
+            parameters: &[],
+            headers: &[("content-type", "application/x-www-form-urlencoded")],
+            body: Some(&form),
+        })
+    }
+
     fn url(&self, path: &str, parameters: &[(impl AsRef<str>, impl AsRef<str>)]) -> String {
         let query = form_urlencoded::Serializer::new(String::new())
             .extend_pairs(parameters)

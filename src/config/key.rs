@@ -219,11 +219,18 @@ pub static KEYS: &[Key] = &[
         "Largest answer taken from one backend; a larger one is that backend's failure.",
     ),
     scalar!(
+        max_request_bytes,
+        "BYTES",
+        value::parse_some_bytes,
+        ToString::to_string,
+        "Largest body of a request; a larger one is refused with 413.",
+    ),
+    scalar!(
         header_timeout,
         "DURATION",
         duration::parse_positive,
         duration::format,
-        "Time a client has to send the head of a request.",
+        "Time a client has to send the head of a request, and again to send its body.",
     ),
     scalar!(
         idle_timeout,

@@ -59,7 +59,9 @@ impl App {
         loop {
             let gathered = match fan.ask.scope() {
                 Scope::Everything => self.gather(&fan, since).await,
-                Scope::Owned => self.gather_shares(&fan, since, &mut failed).await,
+                Scope::Owned | Scope::Reports | Scope::Events => {
+                    self.gather_shares(&fan, since, &mut failed).await
+                }
             };
             let skipped = gathered.skipped.clone();
             let (mut round, merged) = self.settle(&fan, gathered).await;

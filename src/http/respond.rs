@@ -9,6 +9,7 @@ use pdbmux_core::Refusal;
 use pdbmux_core::merge::fold::FoldError;
 
 use super::body::Body;
+use super::parameters::Unread;
 use super::replay::Addresses;
 use crate::upstream::Received;
 
@@ -127,11 +128,28 @@ pub(crate) fn refused(refusal: &Refusal) -> Response<Body> {
     text(StatusCode::BAD_REQUEST, refusal.to_string())
 }
 
+/// Parameters that could not be read.
+pub(crate) fn unread(unread: &Unread) -> Response<Body> {
+    let sentence = unread.to_string();
+    match unread {
+        Unread::Method(allow) => method_not_allowed(allow),
+        Unread::Refused(refusal) => refused(refusal),
+        // PuppetDB's own kind of answer.
+        Unread::MediaType(_) | Unread::Encoding(_) => json(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            serde_json::json!({ "kind": "unsupported-type", "msg": sentence }).to_string(),
+        ),
+        Unread::TooLong(_) => text(StatusCode::PAYLOAD_TOO_LARGE, sentence),
+        Unread::Slow(_) => text(StatusCode::REQUEST_TIMEOUT, sentence),
+        Unread::Cut(_) => text(StatusCode::BAD_REQUEST, sentence),
+    }
+}
+
 /// A method that is not served.
 pub(crate) fn method_not_allowed(allow: &'static str) -> Response<Body> {
     let mut response = text(
         StatusCode::METHOD_NOT_ALLOWED,
-        "pdbmux answers queries by GET only",
+        format!("pdbmux answers this path by {allow} only"),
     );
     response
         .headers_mut()

@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt, future, stream};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use http::{HeaderMap, Method, Request, Response};
+use http::{HeaderMap, Request, Response};
 use hyper::body::Incoming;
-use pdbmux_core::Refusal;
 use pdbmux_core::merge::damage::Damage;
 use pdbmux_core::params::Params;
 use pdbmux_core::plan::{Ask, Plan, Turns, plan};
 use pdbmux_core::round::{BackendId, First, Verdict, speaker, verdict};
-use pdbmux_core::route::Route;
+use pdbmux_core::route::{Route, Rule};
 use pdbmux_core::settings::{Settings, Strategy};
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +19,7 @@ use super::body::Body;
 use super::cached::AnswerCache;
 use super::fan::{Conclusion, Without, split, with_skipped};
 use super::healthz::{Endpoint, Watched};
+use super::parameters::Bounds;
 use super::replay::Addresses;
 use super::respond;
 use super::rounds::Rounds;
@@ -34,6 +34,7 @@ pub(crate) struct App {
     pub(super) freshness: Arc<Freshness>,
     addresses: Addresses,
     pub(super) rounds: Rounds,
+    bounds: Bounds,
     draining: CancellationToken,
     /// `None` if it is turned off (R209).
     pub(super) cache: Option<AnswerCache>,
@@ -49,6 +50,7 @@ impl App {
             freshness: Freshness::new(asked, known, config.freshness_ttl),
             addresses: Addresses::new(upstream.addresses()),
             rounds: Rounds::default(),
+            bounds: Bounds::of(config),
             draining: CancellationToken::new(),
             cache: AnswerCache::of(config),
             upstream,
@@ -69,7 +71,7 @@ impl App {
     /// its own request only.
     pub(crate) async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
         let (method, uri) = (request.method().clone(), request.uri().clone());
-        let handled = AssertUnwindSafe(self.handle(&method, uri.path(), uri.query()));
+        let handled = AssertUnwindSafe(self.handle(request));
         let response = handled.catch_unwind().await.unwrap_or_else(|_| {
             tracing::error!(%method, path = uri.path(), "a request ended in a panic");
             respond::internal_error()
@@ -79,13 +81,9 @@ impl App {
         response
     }
 
-    async fn handle(
-        self: &Arc<Self>,
-        method: &Method,
-        path: &str,
-        query: Option<&str>,
-    ) -> Response<Body> {
-        if let Some(endpoint) = Endpoint::at(path) {
+    async fn handle(self: &Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+        let path = request.uri().path().to_owned();
+        if let Some(endpoint) = Endpoint::at(&path) {
             let watched = Watched {
                 upstream: &self.upstream,
                 addresses: &self.addresses,
@@ -93,28 +91,29 @@ impl App {
                 draining: &self.draining,
                 cache: self.cache.as_ref(),
             };
-            return endpoint.answer(method, watched).await;
+            return endpoint.answer(request.method(), watched).await;
         }
-        match self.plan(path, query) {
+        let route = match Route::find(&path) {
+            Err(refusal) => return respond::refused(&refusal),
+            Ok(None) => return respond::not_found(),
+            Ok(Some(route)) if route.row.rule == Rule::Write => return respond::write_refused(),
+            Ok(Some(route)) => route,
+        };
+        let query = match self.bounds.parameters(request, route.row).await {
+            Err(unread) => return respond::unread(&unread),
+            Ok(query) => query,
+        };
+        let params = Params::read(&query);
+        match params.and_then(|params| plan(&route, &params, &self.settings)) {
             Err(refusal) => respond::refused(&refusal),
-            Ok(None) => respond::not_found(),
-            Ok(Some(Plan::Write)) => respond::write_refused(),
-            Ok(Some(_)) if method != Method::GET => respond::method_not_allowed("GET"),
-            Ok(Some(Plan::Nothing(total))) => self.nothing_asked(total),
-            Ok(Some(Plan::Turns(ask, turns))) => self.turns(&ask, &turns).await,
-            Ok(Some(Plan::Fan(mut fan))) => match fan.cache_key.take() {
+            Ok(Plan::Write) => respond::write_refused(),
+            Ok(Plan::Nothing(total)) => self.nothing_asked(total),
+            Ok(Plan::Turns(ask, turns)) => self.turns(&ask, &turns).await,
+            Ok(Plan::Fan(mut fan)) => match fan.cache_key.take() {
                 Some(key) => self.cached(fan, key).await,
                 None => self.respond(self.fan(fan).await),
             },
         }
-    }
-
-    fn plan(&self, path: &str, query: Option<&str>) -> Result<Option<Plan>, Refusal> {
-        let Some(route) = Route::find(path)? else {
-            return Ok(None);
-        };
-        let params = Params::read(query.unwrap_or_default())?;
-        plan(&route, &params, &self.settings).map(Some)
     }
 
     pub(super) fn respond(&self, conclusion: Conclusion) -> Response<Body> {

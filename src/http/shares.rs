@@ -42,6 +42,20 @@ impl App {
                 result: Err(Failure::Unlisted),
             }));
             let shares = self.freshness.shares(&map, &among).await;
+            let shares = if fan.ask.scope().is_history() && shares.overlap() {
+                match self.freshness.with_history(shares).await {
+                    Ok(shares) => shares,
+                    Err(backends) => {
+                        failed.extend(backends.into_iter().map(|backend| Asked {
+                            backend,
+                            result: Err(Failure::Unlisted),
+                        }));
+                        continue;
+                    }
+                }
+            } else {
+                shares
+            };
             let asks: Vec<_> = among
                 .iter()
                 .filter_map(|backend| {

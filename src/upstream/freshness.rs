@@ -3,12 +3,15 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
+use pdbmux_core::merge::owners::history::{Pasts, check_hashes, spans_ask};
 use pdbmux_core::merge::owners::{FreshnessMap, Shares};
-use pdbmux_core::plan::freshness_ask;
+use pdbmux_core::plan::{Ask, freshness_ask};
 use pdbmux_core::round::{BackendId, Reply};
 use pdbmux_core::settings::Settings;
+use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use super::Upstream;
@@ -39,6 +42,8 @@ struct Division {
     map: Arc<FreshnessMap>,
     among: Vec<BackendId>,
     shares: Arc<Shares>,
+    /// The same shares with what counts of the history, once somebody needed that.
+    history: Arc<OnceCell<Arc<Shares>>>,
 }
 
 impl Freshness {
@@ -124,8 +129,90 @@ impl Freshness {
             map: Arc::clone(map),
             among: among.to_vec(),
             shares: Arc::clone(&shares),
+            history: Arc::default(),
         });
         shares
+    }
+
+    /// `shares` with what counts of each backend's history. Built once for all who wait for it, and
+    /// kept for as long as the shares are.
+    ///
+    /// # Errors
+    /// The backends that could not tell their reports.
+    pub async fn with_history(&self, shares: Arc<Shares>) -> Result<Arc<Shares>, Vec<BackendId>> {
+        let cell = {
+            let state = self.state();
+            let divided = state.divided.as_ref();
+            divided
+                .filter(|known| Arc::ptr_eq(&known.shares, &shares))
+                .map(|known| Arc::clone(&known.history))
+        };
+        let history = async || self.build_history(&shares).await;
+        let known = cell.unwrap_or_default();
+        known.get_or_try_init(history).await.map(Arc::clone)
+    }
+
+    async fn build_history(&self, shares: &Arc<Shares>) -> Result<Arc<Shares>, Vec<BackendId>> {
+        let Some(ask) = spans_ask(shares) else {
+            return Ok(Arc::clone(shares));
+        };
+        let among: Vec<_> = shares.backends().collect();
+        let spans = self.tell(&among, &ask).await?;
+        let read = |spans: &[(BackendId, Bytes)]| {
+            let (pasts, damaged) = Pasts::read(&borrowed(spans));
+            let damaged: Vec<_> = damaged.into_iter().map(|(backend, _)| backend).collect();
+            if damaged.is_empty() {
+                Ok(pasts.overlaps_ask())
+            } else {
+                Err(damaged)
+            }
+        };
+        let hashes = match read(&spans)? {
+            None => Vec::new(),
+            Some(ask) => self.tell(&among, &ask).await?,
+        };
+        let unreadable: Vec<_> = hashes
+            .iter()
+            .filter(|(_, body)| check_hashes(body).is_err())
+            .map(|(backend, _)| *backend)
+            .collect();
+        if !unreadable.is_empty() {
+            return Err(unreadable);
+        }
+        let shares = Shares::clone(shares);
+        let size = hashes.iter().map(|(_, body)| body.len()).sum();
+        let with_history = move || {
+            let (pasts, _) = Pasts::read(&borrowed(&spans));
+            Arc::new(shares.with_history(&pasts, &borrowed(&hashes)))
+        };
+        Ok(work::run(size, with_history).await)
+    }
+
+    /// Asks all of `among` the same; all must answer.
+    async fn tell(
+        &self,
+        among: &[BackendId],
+        ask: &Ask,
+    ) -> Result<Vec<(BackendId, Bytes)>, Vec<BackendId>> {
+        let asks: Vec<_> = among
+            .iter()
+            .map(|backend| (*backend, ask.clone()))
+            .collect();
+        let mut told = Vec::new();
+        let mut silent = Vec::new();
+        for asked in self.upstream.fan_out(&asks).await {
+            match asked.result {
+                Ok(received) if (200..300).contains(&received.status) => {
+                    told.push((asked.backend, received.body));
+                }
+                Ok(_) | Err(_) => silent.push(asked.backend),
+            }
+        }
+        if silent.is_empty() {
+            Ok(told)
+        } else {
+            Err(silent)
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -162,6 +249,11 @@ impl Freshness {
         state.map = Some((started, Arc::clone(&map)));
         map
     }
+}
+
+fn borrowed(bodies: &[(BackendId, Bytes)]) -> Vec<(BackendId, &[u8])> {
+    let bodies = bodies.iter();
+    bodies.map(|(backend, body)| (*backend, &**body)).collect()
 }
 
 fn read(round: &[super::Asked]) -> FreshnessMap {

@@ -13,6 +13,7 @@ mod cli;
 mod client;
 mod connections;
 mod counts;
+mod deploy;
 mod facts;
 mod freshness;
 mod harness;

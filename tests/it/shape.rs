@@ -50,13 +50,20 @@ async fn r003_the_configured_order_decides_whoever_answers_first() {
 async fn r004_other_methods_reach_no_backend() {
     let a = Stub::start().await;
     let mux = Pdbmux::start(&[&a]).await;
-    for path in [
-        NODES,
-        "/pdb/query/v4/environments",
-        "/pdb/query/v4",
-        "/pdb/meta/v1/version",
+    for (path, allow) in [
+        (NODES, "GET, POST"),
+        ("/pdb/query/v4/environments", "GET, POST"),
+        ("/pdb/query/v4", "GET, POST"),
+        ("/pdb/query/v4/reports/h/logs", "GET, POST"),
+        ("/pdb/meta/v1/version", "GET"),
+        ("/metrics/v2/read/x", "GET"),
+        ("/metrics/v2", "GET"),
+        ("/metrics/v1/mbeans", "GET"),
     ] {
         for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PROPFIND"] {
+            if allow.contains(method) {
+                continue;
+            }
             let mut client = mux.connect().await;
             client
                 .send(format!(
@@ -66,8 +73,10 @@ async fn r004_other_methods_reach_no_backend() {
             let response = client.response().await;
             assert_eq!(
                 (response.status, response.header("allow")),
-                (405, Some("GET"))
+                (405, Some(allow))
             );
+            let sentence = format!("pdbmux answers this path by {allow} only");
+            assert_eq!(response.text(), sentence);
         }
     }
     assert_eq!(a.targets(), [""; 0]);

@@ -1,5 +1,6 @@
 //! Which backend has the newest data of a node.
 
+pub mod history;
 mod shares;
 
 use std::borrow::Cow;

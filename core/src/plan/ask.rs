@@ -30,6 +30,17 @@ pub enum Scope {
     Everything,
     /// Those of the nodes that it owns.
     Owned,
+    /// The reports that count, each in one backend.
+    Reports,
+    /// The events of those reports.
+    Events,
+}
+
+impl Scope {
+    /// Whether it matters which reports several backends have.
+    pub fn is_history(self) -> bool {
+        matches!(self, Self::Reports | Self::Events)
+    }
 }
 
 impl Ask {
@@ -89,6 +100,8 @@ impl Ask {
         let clause = match self.scope {
             Scope::Everything => return within,
             Scope::Owned => share.owned(),
+            Scope::Reports => share.reports(),
+            Scope::Events => share.events(),
         };
         let text = self.clone().with_limit(None).query();
         let Ok(params) = Params::read(&text) else {

@@ -31,10 +31,11 @@ pub(super) fn owned(
     if route.row.entity == "facts" && source.is_some() && route.segment(0).as_deref() == source {
         return source_facts(route, params, &query, settings);
     }
+    let scope = scope(route, &query);
     if let Query::Ast(ast) = &query
         && let Some((ask, merge)) = aggregates(route, params, ast)?
     {
-        return Ok(below(ask.of(Scope::Owned), Merge::Aggregates(merge)));
+        return Ok(below(ask.of(scope), Merge::Aggregates(merge)));
     }
     let gated = query.projects() || query.is_text();
     let mark = match (route.row.entity, route.row.path) {
@@ -43,7 +44,31 @@ pub(super) fn owned(
         _ => Mark::Nothing,
     };
     let selection = Selection::new(route, params, &query, &[])?;
-    Ok(of_owned(selection, mark, params, settings))
+    Ok(of_owned(selection, scope, mark, params, settings))
+}
+
+/// Which of its records a backend is asked for.
+fn scope(route: &Route<'_>, query: &Query) -> Scope {
+    match route.row.entity {
+        // The latest report of a node is one that its owner has.
+        "reports" | "events" | "event-counts" | "aggregate-event-counts"
+            if query.requires(r#"["=","latest_report?",true]"#) =>
+        {
+            Scope::Owned
+        }
+        "reports" => Scope::Reports,
+        "events" | "event-counts" | "aggregate-event-counts" => Scope::Events,
+        _ => Scope::Owned,
+    }
+}
+
+/// The same question as in the other modes, asked of each backend for the history that counts.
+pub(super) fn counts(plan: Fan, route: &Route<'_>, params: &Params<'_>) -> Result<Plan, Refusal> {
+    let query = Query::read(params.get("query"))?;
+    Ok(Plan::Fan(Fan {
+        ask: plan.ask.of(scope(route, &query)),
+        ..plan
+    }))
 }
 
 /// The same where every backend knows the route, so that one that does not has failed.
@@ -64,9 +89,15 @@ fn below(ask: super::Ask, merge: Merge) -> Plan {
     })
 }
 
-fn of_owned(selection: Selection, mark: Mark, params: &Params<'_>, settings: &Settings) -> Plan {
+fn of_owned(
+    selection: Selection,
+    scope: Scope,
+    mark: Mark,
+    params: &Params<'_>,
+    settings: &Settings,
+) -> Plan {
     match record_merge(selection, Keep::Owned, mark, params, settings) {
-        Plan::Fan(Fan { ask, merge, .. }) => below(ask.of(Scope::Owned), merge),
+        Plan::Fan(Fan { ask, merge, .. }) => below(ask.of(scope), merge),
         other => other,
     }
 }
@@ -113,6 +144,7 @@ fn by_source(
     let raw = raw.join("&");
     let params = Params::read(&raw)?;
     let query = Query::read(params.get("query"))?;
+    let scope = scope(route, &query);
     if is_grouped {
         let Query::Ast(ast) = &query else {
             return owned(route, &params, settings);
@@ -127,11 +159,11 @@ fn by_source(
         if merge.total == Total::Added {
             merge.total = Total::Counted;
         }
-        return Ok(below(ask.of(Scope::Owned), Merge::Aggregates(merge)));
+        return Ok(below(ask.of(scope), Merge::Aggregates(merge)));
     }
     let mut selection = Selection::new(route, &params, &query, &[])?;
     selection.strip.extend(strip);
-    Ok(of_owned(selection, Mark::Key, &params, settings))
+    Ok(of_owned(selection, scope, Mark::Key, &params, settings))
 }
 
 fn names(extract: &Extract, name: &str) -> bool {

@@ -134,6 +134,23 @@ impl Ast {
         text
     }
 
+    pub(super) fn requires(&self, clause: &str) -> bool {
+        let Some((text, condition)) = self.condition() else {
+            return false;
+        };
+        let is_it = |text: &str| {
+            text.chars()
+                .filter(|c| !c.is_ascii_whitespace())
+                .eq(clause.chars())
+        };
+        match condition {
+            [head, operands @ ..] if head.text() == Some("and") => operands
+                .iter()
+                .any(|operand| is_it(&self.text[operand.span.clone()])),
+            _ => is_it(text),
+        }
+    }
+
     pub(super) fn projects(&self) -> bool {
         any_clause(&self.root, &mut |clause| {
             clause.first().and_then(Node::text) == Some("extract")

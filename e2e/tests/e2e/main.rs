@@ -15,6 +15,7 @@ mod nodes;
 mod oracle;
 mod outage;
 mod paging;
+mod post;
 mod projections;
 mod puppetboard;
 mod pypuppetdb;
@@ -47,6 +48,7 @@ const ALL: &[(&str, &[Case])] = &[
     ("facts", facts::CASES),
     ("history", history::CASES),
     ("paging", paging::CASES),
+    ("post", post::CASES),
     ("walks", walks::CASES),
     ("projections", projections::CASES),
     ("aggregates", aggregates::CASES),

@@ -1,5 +1,8 @@
 //! What each backend speaks for under `merge: exact`, as a condition that can be sent to it.
 
+use std::collections::HashSet;
+
+use super::history::History;
 use super::{FreshnessMap, Stamp};
 use crate::query::{Atom, Field, Truth};
 use crate::round::BackendId;
@@ -7,7 +10,7 @@ use crate::round::BackendId;
 /// A condition that holds for no record with a certname.
 pub(crate) const NEVER: &str = r#"["=","certname",""]"#;
 /// A condition that holds for every record with a certname.
-const ALWAYS: &str = r#"["null?","certname",false]"#;
+pub(super) const ALWAYS: &str = r#"["null?","certname",false]"#;
 
 /// Most certnames in one `array`: PuppetDB's work on a list grows faster than the list (5,000 names
 /// cost 4 s in one array, 0.17 s in chunks of this size; seen on 7.12.1).
@@ -16,7 +19,7 @@ const CHUNK: usize = 100;
 /// The shares of several backends that answer together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shares {
-    shares: Vec<(BackendId, Share)>,
+    pub(super) shares: Vec<(BackendId, Share)>,
 }
 
 /// What one backend speaks for: the nodes that it owns.
@@ -24,6 +27,10 @@ pub struct Shares {
 pub struct Share {
     /// AST that selects the records of those nodes; `None` if they are all that it holds.
     owned: Option<String>,
+    /// The nodes that it holds and another owns, each certname as JSON.
+    pub(super) stale: Vec<Box<[u8]>>,
+    /// What counts of its reports, once that is known; `None` where all of them do.
+    pub(super) history: Option<History>,
     /// The name of the source fact and of the backend, where the source can be asked for.
     source: Option<(String, String)>,
 }
@@ -67,6 +74,8 @@ impl FreshnessMap {
             .zip(stale)
             .map(|((id, owned), stale)| {
                 let share = Share {
+                    stale: stale.iter().map(|name| Box::from(*name)).collect(),
+                    history: None,
                     owned: is_divided.then(|| condition(owned, stale)),
                     source: source.map(|name| (name.to_owned(), names[id.index()].clone())),
                 };
@@ -85,9 +94,30 @@ impl Shares {
         share.map(|(_, share)| share)
     }
 
+    /// The backends that have one, in configured order.
+    pub fn backends(&self) -> impl Iterator<Item = BackendId> {
+        self.shares.iter().map(|(id, _)| *id)
+    }
+
     /// Whether some node is held by more than one of the backends.
     pub fn overlap(&self) -> bool {
         self.shares.iter().any(|(_, share)| share.owned.is_some())
+    }
+
+    /// The certnames of those nodes, as JSON.
+    pub(super) fn shared(&self) -> Vec<&[u8]> {
+        let stale = self.shares.iter().flat_map(|(_, share)| &share.stale);
+        let mut names: Vec<&[u8]> = stale.map(|name| &**name).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// The nodes that `backend` holds and another owns.
+    pub(super) fn stale(&self, backend: BackendId) -> HashSet<&[u8]> {
+        let share = self.of(backend);
+        let stale = share.map_or(&[][..], |share| &share.stale);
+        stale.iter().map(|name| &**name).collect()
     }
 }
 
@@ -96,6 +126,16 @@ impl Share {
     /// that any of them holds.
     pub(crate) fn owned(&self) -> Option<&str> {
         self.owned.as_deref()
+    }
+
+    /// AST that selects the reports that count, or the events of such reports; `None` if all do.
+    pub(crate) fn reports(&self) -> Option<&str> {
+        self.history.as_ref().map(|history| &*history.reports)
+    }
+
+    /// The same for events.
+    pub(crate) fn events(&self) -> Option<&str> {
+        self.history.as_ref().map(|history| &*history.events)
     }
 
     /// What a comparison comes to in this backend, as far as that depends on the share.
@@ -145,15 +185,21 @@ fn condition(owned: Vec<&[u8]>, stale: Vec<&[u8]>) -> String {
     }
 }
 
-/// AST that holds for the records of these nodes. Sorted, so that it is the same each time.
-fn among(mut names: Vec<&[u8]>) -> String {
-    names.sort_unstable();
-    let chunk = |names: &[&[u8]]| {
-        let names = names.join(&b',');
-        let names = String::from_utf8_lossy(&names);
-        format!("[\"in\",\"certname\",[\"array\",[{names}]]]")
+/// AST that holds for the records of these nodes.
+pub(super) fn among(names: Vec<&[u8]>) -> String {
+    one_of("certname", names)
+}
+
+/// AST that holds where `column` is one of `values`, each a JSON text. Sorted, so that it is the
+/// same each time.
+pub(super) fn one_of(column: &str, mut values: Vec<&[u8]>) -> String {
+    values.sort_unstable();
+    let chunk = |values: &[&[u8]]| {
+        let values = values.join(&b',');
+        let values = String::from_utf8_lossy(&values);
+        format!("[\"in\",\"{column}\",[\"array\",[{values}]]]")
     };
-    let chunks: Vec<_> = names.chunks(CHUNK).map(chunk).collect();
+    let chunks: Vec<_> = values.chunks(CHUNK).map(chunk).collect();
     format!("[\"or\",{}]", chunks.join(","))
 }
 
