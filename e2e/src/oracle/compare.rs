@@ -1,13 +1,20 @@
 //! Whether two answers to one question say the same.
 
+mod normal;
+mod order;
+#[cfg(test)]
+mod tests;
+
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use anyhow::Result;
 
 use super::canon::Json;
-use super::shape::{Direction, Shape, Window};
+use super::shape::{Shape, Window};
 use crate::http::Answer;
+use normal::normal;
+use order::{keys, receipts_in_order};
 
 /// One way in which two answers differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,12 +61,6 @@ impl What {
 
 /// How many rows of a kind are shown.
 const SHOWN: usize = 3;
-
-/// What stands where a PuppetDB stamped its own time.
-const STAMPED: &str = "<receipt time>";
-
-/// Lists whose elements are in no order: PostgreSQL gathers them as it comes upon them.
-const UNORDERED: [&str; 4] = ["facts", "resources", "edges", "resource_events"];
 
 /// Compares what `got` says with what the union says. `whole` gives the union's answer without a
 /// window; it is called where a window may show any of several records.
@@ -235,114 +236,6 @@ fn apart_as_sets(wanted: &[Json], said: &[Json]) -> (Vec<String>, Vec<String>) {
         }
     }
     (missing, extra)
-}
-
-/// Each row's values of the ordered columns, up to a receipt time; `None` where a row shows none.
-fn keys(shape: &Shape, rows: &[Json]) -> Option<Vec<Vec<String>>> {
-    let columns: Vec<&str> = shape
-        .order
-        .iter()
-        .map(|key| key.column.as_str())
-        .take_while(|column| !shape.receipts.contains(*column))
-        .collect();
-    if columns.is_empty() {
-        return None;
-    }
-    rows.iter()
-        .map(|row| {
-            columns
-                .iter()
-                .map(|column| Some(comparable(value(row, column)?)))
-                .collect()
-        })
-        .collect()
-}
-
-/// A column of a row: by its name, else along its dots; the row itself for a bare string.
-fn value<'a>(row: &'a Json, column: &str) -> Option<&'a Json> {
-    if column.is_empty() {
-        return Some(row);
-    }
-    row.member(column)
-        .or_else(|| column.split('.').try_fold(row, |at, name| at.member(name)))
-}
-
-/// Equal for what PostgreSQL holds equal: `1` and `1.0`.
-fn comparable(value: &Json) -> String {
-    match value {
-        Json::Number(text) if text.len() < 16 => text
-            .parse::<f64>()
-            .map_or_else(|_| text.clone(), |number| number.to_string()),
-        other => other.spell(),
-    }
-}
-
-/// The order by a receipt time cannot be the union's, but must be an order.
-fn receipts_in_order(shape: &Shape, said: &[Json]) -> Option<Difference> {
-    let key = shape
-        .order
-        .first()
-        .filter(|key| shape.receipts.contains(&key.column))?;
-    let times: Vec<Option<&str>> = said
-        .iter()
-        .map(|row| value(row, &key.column).map(|it| it.text()))
-        .collect::<Option<_>>()?;
-    // Null is the greatest.
-    let rank = |time: Option<&str>| (time.is_none(), time.map(str::to_owned));
-    let wrong = times
-        .windows(2)
-        .find(|pair| match rank(pair[0]).cmp(&rank(pair[1])) {
-            Ordering::Equal => false,
-            Ordering::Less => key.direction == Direction::Descending,
-            Ordering::Greater => key.direction == Direction::Ascending,
-        })?;
-    Some(Difference {
-        what: What::Order,
-        lines: vec![format!("not ordered by {}: {wrong:?}", key.column)],
-    })
-}
-
-/// A record without what may differ: receipt times, and the order of lists that have none.
-fn normal(shape: &Shape, row: &Json) -> Json {
-    let Json::Map(fields) = row else {
-        return row.clone();
-    };
-    let catalog = matches!(shape.entity.as_str(), "catalogs" | "resources");
-    let fields = fields.iter().map(|(name, value)| {
-        let value = match value {
-            Json::Text(_) if shape.receipts.contains(name) => Json::Text(STAMPED.into()),
-            Json::Map(inner)
-                if UNORDERED.contains(&name.as_str()) && inner.contains_key("href") =>
-            {
-                let inner = inner.iter().map(|(name, value)| {
-                    let value = match value {
-                        Json::List(elements) if catalog => {
-                            in_order(elements.iter().map(|one| normal(shape, one)).collect())
-                        }
-                        Json::List(elements) => in_order(elements.clone()),
-                        other => other.clone(),
-                    };
-                    (name.clone(), value)
-                });
-                Json::Map(inner.collect())
-            }
-            Json::List(elements)
-                if (catalog && name == "tags")
-                    || name == "package_inventory"
-                    || (name == "inputs" && shape.entity == "catalog-inputs") =>
-            {
-                in_order(elements.clone())
-            }
-            other => other.clone(),
-        };
-        (name.clone(), value)
-    });
-    Json::Map(fields.collect())
-}
-
-fn in_order(mut elements: Vec<Json>) -> Json {
-    elements.sort();
-    Json::List(elements)
 }
 
 /// Two long texts from a little before where they part.
