@@ -53,25 +53,24 @@ pub fn pdbmux<M: Borrow<Member>>(
     start(settings, "pdbmux", port, &command, "/healthz")
 }
 
-/// Starts Puppetboard before `pdbmux`, with one thread: several share one client object and
+/// Starts Puppetboard before `server`, with one thread: several share one client object and
 /// mix up its totals.
-pub fn puppetboard(settings: &Settings, pdbmux: &Daemon) -> Result<Daemon> {
+pub fn puppetboard(settings: &Settings, server: &Client) -> Result<Daemon> {
     let program = settings.folder.join("venv/bin/waitress-serve");
     ensure!(
         program.exists(),
         "Puppetboard is not installed: run e2e/setup.sh"
     );
-    let (_, pdbmux_port) = pdbmux
-        .client
+    let (_, server_port) = server
         .base()
         .rsplit_once(':')
-        .context("pdbmux has no port")?;
+        .context("a server without a port")?;
     let port = free_port()?;
-    let file = run_folder(settings).join("puppetboard.py");
+    let file = run_folder(settings).join(format!("puppetboard-{port}.py"));
     fs::write(
         &file,
         format!(
-            "PUPPETDB_HOST = '127.0.0.1'\nPUPPETDB_PORT = {pdbmux_port}\nPUPPETDB_TIMEOUT = 60\n\
+            "PUPPETDB_HOST = '127.0.0.1'\nPUPPETDB_PORT = {server_port}\nPUPPETDB_TIMEOUT = 60\n\
              SECRET_KEY = 'e2e'\nDEFAULT_ENVIRONMENT = 'production'\nOFFLINE_MODE = True\n\
              ENABLE_CATALOG = True\nENABLE_CLASS = True\nWTF_CSRF_ENABLED = False\n\
              SCHEDULER_ENABLED = False\nSCHEDULER_LOCK_BIND_PORT = {}\n",

@@ -6,6 +6,7 @@
 mod aggregates;
 mod browser;
 mod exact;
+mod exact_clients;
 mod explanations;
 mod facts;
 mod folds;
@@ -64,6 +65,7 @@ const ALL: &[(&str, &[Case])] = &[
 const OWN_RIG: &[(&str, &[Case])] = &[
     ("oracle", oracle::CASES),
     ("exact", exact::CASES),
+    ("exact_clients", exact_clients::CASES),
     ("folds", folds::CASES),
     ("union", union::CASES),
     ("outage", outage::CASES),
