@@ -84,7 +84,7 @@ def calls(db):
     yield "nodes posted", lambda: db._query("nodes", payload={"query": None}, request_method="POST")
     yield "nodes counted", lambda: next(iter(db._query("nodes", query=counted)))["count"]
     yield "nodes page", lambda: db._query("nodes", limit=5, offset=3, order_by='[{"field":"certname"}]')
-    yield "reports total", lambda: (db._query("reports", limit=1, include_total=True), db.total)[1]
+    yield "reports total", lambda: (db._query("reports", limit=1, include_total=True, order_by='[{"field":"hash"}]'), db.total)[1]
     population = "puppetlabs.puppetdb.population:name=num-nodes"
     yield "metric", lambda: db.metric(population)["Value"]
     yield "metric list", lambda: db.metric()

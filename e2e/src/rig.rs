@@ -271,15 +271,11 @@ impl Rig {
             return Ok(rig);
         }
         let plan = Plan::new(settings)?;
-        let kept = match settings.lifetime {
-            Lifetime::Kept if plan.holds(&estate.fingerprint()) => plan.find(Lifetime::Kept),
-            Lifetime::Kept | Lifetime::Bound => None,
-        };
-        if let Some(rig) = kept {
-            return Ok(rig);
+        let rig = plan.complete(settings.lifetime)?;
+        if !plan.holds(&estate.fingerprint()) {
+            plan.clear(&rig, Locale::Bytes)?;
+            plan.load(&rig, estate)?;
         }
-        let rig = plan.start(settings.lifetime)?;
-        plan.load(&rig, estate)?;
         Ok(rig)
     }
 

@@ -24,6 +24,8 @@ pub struct Field {
     pub pdbmux: Client,
     /// The backends in configured order.
     pub backends: Vec<Client>,
+    /// Whether the estate has nodes that never reported.
+    pub silent_nodes: bool,
 }
 
 /// What came of one question.
@@ -110,6 +112,7 @@ impl Field {
             union: &union,
             got: &got,
             backends: &backends,
+            silent_nodes: self.silent_nodes,
             differences: &differences,
         };
         Ok(match (explanation(&found), mark(&got)) {

