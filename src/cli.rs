@@ -1,6 +1,7 @@
 //! The command line: what can be typed, and what each command does.
 
 mod flags;
+mod healthcheck;
 mod init;
 mod pages;
 mod serve;
@@ -11,8 +12,10 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::config::{self, Config, ConfigError, Environment, Flags};
+use healthcheck::Question;
 use init::Present;
 
+pub use healthcheck::HealthcheckError;
 pub use init::InitError;
 pub use serve::{BindError, bind, shutdown};
 
@@ -50,6 +53,14 @@ pub enum Command {
     /// Write or show the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Ask the pdbmux of this configuration whether it is well
+    ///
+    /// Asks /livez at the address to listen on, on this machine. Exit status 0 means yes, 1 no.
+    Healthcheck {
+        /// Ask /readyz instead: whether it is in service and a backend is
+        #[arg(long)]
+        ready: bool,
+    },
     /// Print the version
     Version,
     /// Print a completion script for a shell
@@ -110,6 +121,9 @@ pub enum CliError {
     /// `config init` could not write.
     #[error(transparent)]
     Init(#[from] InitError),
+    /// The pdbmux that was asked is not well.
+    #[error(transparent)]
+    Healthcheck(#[from] HealthcheckError),
     /// Serving failed.
     #[error("{0:#}")]
     Serve(anyhow::Error),
@@ -123,7 +137,9 @@ impl CliError {
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Config(_) => ExitCode::from(2),
-            Self::Init(_) | Self::Serve(_) | Self::Print(_) => ExitCode::FAILURE,
+            Self::Init(_) | Self::Healthcheck(_) | Self::Serve(_) | Self::Print(_) => {
+                ExitCode::FAILURE
+            }
         }
     }
 }
@@ -177,6 +193,16 @@ impl Cli {
                     ShowFormat::Text => write!(out, "{loaded}"),
                     ShowFormat::Json => writeln!(out, "{:#}", loaded.to_json()),
                 }
+            }
+            Command::Healthcheck { ready } => {
+                let question = if ready {
+                    Question::Ready
+                } else {
+                    Question::Live
+                };
+                let config = config::load(&self.flags, env)?.config;
+                let well = healthcheck::run(&config.listen, question)?;
+                writeln!(out, "{well}")
             }
             Command::Version => writeln!(out, "pdbmux {}", env!("CARGO_PKG_VERSION")),
             Command::Completions { shell } => out.write_all(&pages::completions(shell)),

@@ -3,6 +3,7 @@
 mod body;
 mod cached;
 mod connection;
+mod explain;
 mod fan;
 mod healthz;
 mod parameters;

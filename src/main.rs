@@ -8,6 +8,7 @@ use clap::Parser;
 use pdbmux::cli::{self, Cli, Job};
 use pdbmux::config::{Config, Environment, LogFormat};
 use pdbmux::demo;
+use pdbmux::names::Names;
 use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
@@ -33,7 +34,7 @@ async fn serve(config: Config, notes: &[String]) -> anyhow::Result<()> {
         tracing::warn!("{note}");
     }
     let shutdown = cli::shutdown().context("cannot wait for signals")?;
-    let listener = cli::bind(&config.listen).await?;
+    let listener = cli::bind(&config.listen, &Names::of_system()).await?;
     tracing::info!("listening on {}", listener.local_addr()?);
     pdbmux::run(config, listener, shutdown).await;
     Ok(())
@@ -43,7 +44,7 @@ async fn serve(config: Config, notes: &[String]) -> anyhow::Result<()> {
 async fn demo(config: Config) -> anyhow::Result<()> {
     init_log(&config);
     let stop = cli::shutdown().context("cannot wait for signals")?;
-    let listener = cli::bind(&config.listen).await?;
+    let listener = cli::bind(&config.listen, &Names::of_system()).await?;
     let proxy = |samples: Vec<_>, listener, shutdown| {
         pdbmux::run(
             Config {

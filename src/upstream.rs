@@ -6,6 +6,7 @@ mod failure;
 mod freshness;
 mod monitor;
 pub mod prober;
+pub mod trace;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -30,20 +30,6 @@ pub enum ListenError {
     BadHost,
 }
 
-impl Listen {
-    /// The text to bind, in the order to try. Every interface means one IPv6 socket that takes IPv4
-    /// as well, and IPv4 alone where the machine has no IPv6.
-    pub fn candidates(&self) -> Vec<String> {
-        match self.host {
-            Some(_) => vec![self.to_string()],
-            None => vec![
-                format!("[::]:{}", self.port),
-                format!("0.0.0.0:{}", self.port),
-            ],
-        }
-    }
-}
-
 impl FromStr for Listen {
     type Err = ListenError;
 
@@ -134,13 +120,5 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Listen>(), Err(why), "{text}");
         }
-    }
-
-    #[test]
-    fn r269_no_host_means_both_families() {
-        let listen: Listen = ":8080".parse().unwrap();
-        assert_eq!(listen.candidates(), ["[::]:8080", "0.0.0.0:8080"]);
-        let listen: Listen = "[::1]:80".parse().unwrap();
-        assert_eq!(listen.candidates(), ["[::1]:80"]);
     }
 }

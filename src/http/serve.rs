@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::body::Body;
 use super::cached::AnswerCache;
+use super::explain;
 use super::fan::{Conclusion, Without, split, with_skipped};
 use super::healthz::{Endpoint, Watched};
 use super::parameters::Bounds;
@@ -32,7 +33,7 @@ pub(crate) struct App {
     pub(super) settings: Arc<Settings>,
     pub(super) upstream: Arc<Upstream>,
     pub(super) freshness: Arc<Freshness>,
-    addresses: Addresses,
+    pub(super) addresses: Addresses,
     pub(super) rounds: Rounds,
     bounds: Bounds,
     draining: CancellationToken,
@@ -99,12 +100,14 @@ impl App {
             Ok(Some(route)) if route.row.rule == Rule::Write => return respond::write_refused(),
             Ok(Some(route)) => route,
         };
+        let wants_reasons = explain::is_wanted(request.headers());
         let query = match self.bounds.parameters(request, route.row).await {
             Err(unread) => return respond::unread(&unread),
             Ok(query) => query,
         };
         let params = Params::read(&query);
         match params.and_then(|params| plan(&route, &params, &self.settings)) {
+            Ok(plan) if wants_reasons => self.explain(plan).await,
             Err(refusal) => respond::refused(&refusal),
             Ok(Plan::Write) => respond::write_refused(),
             Ok(Plan::Nothing(total)) => self.nothing_asked(total),
@@ -130,7 +133,7 @@ impl App {
     }
 
     /// Asks one backend after the other and passes on the first success as it arrives.
-    async fn turns(&self, ask: &Ask, turns: &Turns) -> Response<Body> {
+    pub(super) async fn turns(&self, ask: &Ask, turns: &Turns) -> Response<Body> {
         let mut round: Vec<Asked> = Vec::new();
         let pool = self.upstream.pool();
         let (order, first) = self.order(turns, &pool).await;

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::fan::Gathered;
 use super::serve::App;
+use crate::upstream::trace::note_share;
 use crate::upstream::{Asked, Failure, Pool};
 
 /// How often the nodes are listed anew because they changed meanwhile.
@@ -60,6 +61,7 @@ impl App {
                 .iter()
                 .filter_map(|backend| {
                     let share = shares.of(*backend)?;
+                    note_share(*backend, share);
                     Some((*backend, fan.ask.within(share)))
                 })
                 .collect();

@@ -12,9 +12,9 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use pdbmux_core::plan::{Ask, Sent};
 use pdbmux_core::round::{BackendId, Part, Reply, effective_status};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
-use super::{Failure, Upstream};
+use super::{Failure, Upstream, trace};
 
 const AGENT: &str = concat!("pdbmux/", env!("CARGO_PKG_VERSION"));
 
@@ -71,7 +71,13 @@ impl Upstream {
 
     /// Asks one backend and waits for its whole answer.
     pub(super) async fn ask(&self, backend: BackendId, ask: &Ask) -> Result<Received, Failure> {
-        self.receive(self.open(backend, ask).await?).await
+        let (began, sent) = (Instant::now(), self.sent(backend, ask));
+        let result = match self.begin(backend, sent.clone()).await {
+            Ok(response) => self.receive(response).await,
+            Err(failure) => Err(failure),
+        };
+        trace::note_asked(backend, &sent, began, &result);
+        result
     }
 
     /// Waits for the rest of an answer.
@@ -90,7 +96,18 @@ impl Upstream {
     /// The headers are pdbmux's own: a client's `Accept` or `Accept-Encoding` would change what
     /// comes back (trap T62).
     pub async fn open(&self, backend: BackendId, ask: &Ask) -> Result<Response<Incoming>, Failure> {
-        let sent = ask.send(self.backend(backend).url.prefix().len());
+        let (began, sent) = (Instant::now(), self.sent(backend, ask));
+        let result = self.begin(backend, sent.clone()).await;
+        let head = result.as_ref().map(|response| response.status().as_u16());
+        trace::note_opened(backend, &sent, began, head);
+        result
+    }
+
+    fn sent(&self, backend: BackendId, ask: &Ask) -> Sent {
+        ask.send(self.backend(backend).url.prefix().len())
+    }
+
+    async fn begin(&self, backend: BackendId, sent: Sent) -> Result<Response<Incoming>, Failure> {
         let wait = self.limits.timeout;
         let answered = timeout(wait, self.send(backend, sent)).await;
         let mut response = answered.map_err(|_| Failure::Timeout(wait))??;

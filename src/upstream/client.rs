@@ -1,5 +1,7 @@
 //! The HTTP client: connections, TLS and nothing else.
 
+mod resolve;
+
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,9 +13,11 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use crate::config::BaseUrl;
+use crate::names::Names;
+use resolve::Resolve;
 
 /// A pooled client. It sends path and query byte for byte and follows no redirect.
-pub(super) type Client = Legacy<HttpsConnector<HttpConnector>, Full<Bytes>>;
+pub(super) type Client = Legacy<HttpsConnector<HttpConnector<Resolve>>, Full<Bytes>>;
 
 /// An idle connection is given up before PuppetDB's own limit of 30 seconds would close it under a
 /// request.
@@ -24,7 +28,7 @@ pub(super) fn new<'u>(
     connect_timeout: Duration,
     urls: impl IntoIterator<Item = &'u BaseUrl>,
 ) -> Client {
-    let mut http = HttpConnector::new();
+    let mut http = HttpConnector::new_with_resolver(Resolve::new(Names::of_system()));
     http.set_connect_timeout(Some(connect_timeout));
     http.set_nodelay(true);
     http.enforce_http(false);

@@ -5,6 +5,7 @@
 
 mod documents;
 mod files;
+mod healthcheck;
 mod init;
 mod keys;
 mod layers;

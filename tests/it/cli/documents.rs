@@ -40,13 +40,14 @@ fn the_manual_and_the_completions_name_every_flag_and_command() {
     let flags: Vec<_> = KEYS.iter().filter_map(|key| key.flag).collect();
     let flags = flags
         .into_iter()
-        .chain(["config", "force", "format", "help", "version"]);
+        .chain(["config", "force", "format", "help", "ready", "version"]);
     let commands = [
         "serve",
         "demo",
         "config",
         "init",
         "show",
+        "healthcheck",
         "version",
         "completions",
         "man",

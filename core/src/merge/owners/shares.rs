@@ -1,9 +1,11 @@
 //! What each backend speaks for under `merge: exact`, as a condition that can be sent to it.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::history::History;
 use super::{FreshnessMap, Stamp};
+use crate::json::unquote;
 use crate::query::{Atom, Field, Truth};
 use crate::round::BackendId;
 
@@ -27,6 +29,8 @@ pub struct Shares {
 pub struct Share {
     /// AST that selects the records of those nodes; `None` if they are all that it holds.
     owned: Option<String>,
+    /// How many nodes it owns.
+    nodes: usize,
     /// The nodes that it holds and another owns, each certname as JSON.
     pub(super) stale: Vec<Box<[u8]>>,
     /// What counts of its reports, once that is known; `None` where all of them do.
@@ -74,6 +78,7 @@ impl FreshnessMap {
             .zip(stale)
             .map(|((id, owned), stale)| {
                 let share = Share {
+                    nodes: owned.len(),
                     stale: stale.iter().map(|name| Box::from(*name)).collect(),
                     history: None,
                     owned: is_divided.then(|| condition(owned, stale)),
@@ -122,6 +127,16 @@ impl Shares {
 }
 
 impl Share {
+    /// How many nodes it owns.
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// The nodes that it holds and another owns.
+    pub fn stale(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.stale.iter().filter_map(|name| unquote(name))
+    }
+
     /// AST that selects the records of the nodes that the backend owns; `None` if those are all
     /// that any of them holds.
     pub(crate) fn owned(&self) -> Option<&str> {

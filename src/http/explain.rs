@@ -1,0 +1,187 @@
+//! `X-Pdbmux-Explain: 1`: why an answer is what it is, in the place of the answer.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, Response, StatusCode};
+use pdbmux_core::json::Records;
+use pdbmux_core::merge::{Fan, Merge};
+use pdbmux_core::plan::{Plan, Scope, Turns};
+use pdbmux_core::settings::Strategy;
+use serde_json::{Value, json};
+
+use super::body::Body;
+use super::fan::Conclusion;
+use super::respond;
+use super::serve::App;
+use crate::upstream::trace::{Notes, Step, Trace};
+
+const HEADER: &str = "x-pdbmux-explain";
+
+/// Whether a client asks for the reasons instead of the answer.
+pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
+    headers
+        .get(HEADER)
+        .is_some_and(|value| value == "1" || value == "true")
+}
+
+impl App {
+    /// Does what `plan` says and tells what was done. The backends are asked in any case, so that
+    /// there is something to tell; what is cached stays as it is.
+    pub(super) async fn explain(self: &Arc<Self>, plan: Plan) -> Response<Body> {
+        let trace = Trace::new();
+        let told = describe(&plan);
+        let outcome = trace
+            .follow(async {
+                match plan {
+                    Plan::Fan(fan) => concluded(&self.fan(fan).await),
+                    Plan::Turns(ask, turns) => {
+                        let response = self.turns(&ask, &turns).await;
+                        json!({ "status": response.status().as_u16() })
+                    }
+                    Plan::Nothing(total) => json!({ "status": 200, "total": total, "rows": 0 }),
+                    Plan::Write => json!({ "status": 501 }),
+                }
+            })
+            .await;
+        let notes = trace.notes();
+        let reasons = json!({
+            "merge": strategy(self.settings.strategy),
+            "plan": told,
+            "backends": self.shares_of(&notes),
+            "asked": notes.steps.iter().map(|step| self.step(step)).collect::<Vec<_>>(),
+            "outcome": outcome,
+        });
+        respond::json(StatusCode::OK, format!("{reasons:#}\n"))
+    }
+
+    /// What each backend spoke for, where that was decided.
+    fn shares_of(&self, notes: &Notes) -> Value {
+        let told = notes.shares.iter().map(|(backend, share)| {
+            json!({
+                "backend": self.name(*backend),
+                "owns": share.nodes(),
+                "left_out": share.stale().collect::<Vec<_>>(),
+            })
+        });
+        told.collect()
+    }
+
+    fn step(&self, step: &Step) -> Value {
+        let mut told = json!({
+            "backend": self.name(step.backend),
+            "method": if step.sent.body.is_some() { "POST" } else { "GET" },
+            "target": step.sent.target,
+            "began_ms": millis(step.began),
+            "took_ms": millis(step.took),
+        });
+        if let Some(body) = &step.sent.body {
+            told["body"] = serde_json::from_str(body).unwrap_or_else(|_| json!(body));
+        }
+        match &step.result {
+            Err(reason) => told["failure"] = json!(reason),
+            Ok((status, body)) => {
+                told["status"] = json!(status);
+                if let Some(body) = body {
+                    told["bytes"] = json!(body.len());
+                    told["rows"] = json!(rows(body));
+                    if *status >= 400 {
+                        let said = String::from_utf8_lossy(body);
+                        told["said"] = json!(self.addresses.strip(&said));
+                    }
+                }
+            }
+        }
+        told
+    }
+}
+
+fn concluded(conclusion: &Conclusion) -> Value {
+    match conclusion {
+        Conclusion::Answer {
+            standing, pieces, ..
+        } => json!({
+            "status": 200,
+            "bytes": pieces.len(),
+            "total": standing.total,
+            "contributed": standing.contributed,
+            "configured": standing.configured,
+            "missing": missing(&standing.missing),
+        }),
+        Conclusion::Replay(received) => json!({ "status": received.status, "replayed": true }),
+        Conclusion::Nothing(without) => json!({ "status": 502, "missing": missing(without) }),
+        Conclusion::Unfoldable(error) => json!({ "status": 502, "why": error.to_string() }),
+    }
+}
+
+fn missing(without: &[(String, String)]) -> Value {
+    let told = without.iter();
+    told.map(|(backend, reason)| json!({ "backend": backend, "reason": reason }))
+        .collect()
+}
+
+fn describe(plan: &Plan) -> Value {
+    match plan {
+        Plan::Nothing(_) => json!({ "does": "answer without asking: there can be no record" }),
+        Plan::Write => json!({ "does": "refuse a write" }),
+        Plan::Turns(ask, turns) => json!({
+            "does": match turns {
+                Turns::Configured => "ask one backend after the other until one succeeds",
+                Turns::OwnerFirst { .. } => "ask the owner of the node, then the others",
+            },
+            "certname": match turns {
+                Turns::OwnerFirst { certname, .. } => Some(certname),
+                Turns::Configured => None,
+            },
+            "target": ask.target(),
+        }),
+        Plan::Fan(fan) => describe_fan(fan),
+    }
+}
+
+fn describe_fan(fan: &Fan) -> Value {
+    json!({
+        "does": match &fan.merge {
+            Merge::Records(_) => "ask all backends and merge their records",
+            Merge::Aggregates(_) => "ask all backends and combine rows of equal keys",
+            Merge::Version => "ask all backends and give the lowest version",
+            Merge::First => "ask all backends and give the first answer",
+            Merge::Metrics(_) => "ask all backends and combine their metrics",
+            Merge::List(_) => "ask all backends and unite their lists",
+            Merge::Holder(_) => "ask all backends and give the answer of the one that has it",
+        },
+        "each_is_asked_for": match fan.ask.scope() {
+            Scope::Everything => "everything",
+            Scope::Owned => "the nodes that it owns",
+            Scope::Reports | Scope::Events => "the reports that no other speaks for",
+        },
+        "target": fan.ask.target(),
+        "cache_key": fan.cache_key,
+    })
+}
+
+fn strategy(strategy: Strategy) -> &'static str {
+    match strategy {
+        Strategy::Freshness => "freshness",
+        Strategy::Static => "static",
+        Strategy::Exact => "exact",
+    }
+}
+
+/// The number of records, if the body is a list of them.
+fn rows(body: &[u8]) -> Option<usize> {
+    let mut records = Records::new(body, &[]);
+    let mut rows = 0;
+    while records.next(&mut []).ok()?.is_some() {
+        rows += 1;
+    }
+    Some(rows)
+}
+
+/// To a tenth.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "no request takes 2^52 tenths of a millisecond"
+)]
+fn millis(time: std::time::Duration) -> f64 {
+    (time.as_micros() / 100) as f64 / 10.0
+}
