@@ -55,6 +55,12 @@ e2e: ## The tests on real PuppetDBs and real clients (Debian or Ubuntu, as root)
 	$(MAKE) build
 	PDBMUX_E2E_BIN=$(CURDIR)/dist/pdbmux $(CARGO) test --quiet -p pdbmux-e2e
 
+.PHONY: oracle
+oracle: ## The score of merge: exact against the oracle, by feature (as e2e)
+	e2e/setup.sh
+	$(CARGO) build --release
+	$(CARGO) run --quiet -p pdbmux-e2e --bin oracle
+
 .PHONY: bench
 bench: ## Benchmarks of the core
 	$(CARGO) bench -p pdbmux-core

@@ -10,7 +10,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 rig=${PDBMUX_RIG_DIR:-$(dirname "$here")/.rig}
 newer=$rig/trixie
-packages=(puppetdb postgresql debootstrap python3 python3-venv chromium)
+packages=(puppetdb postgresql locales debootstrap python3 python3-venv chromium)
 export DEBIAN_FRONTEND=noninteractive
 
 say() { printf 'e2e setup: %s\n' "$*"; }
@@ -54,6 +54,13 @@ install_packages() {
     say "apt-get could not install ${packages[*]} (see $rig/install.log)"
     exit 1
   }
+}
+
+# The text order that most PuppetDBs' databases have; the rig's own is by bytes.
+generate_locale() {
+  locale -a | grep -qx 'en_US.utf8' && return
+  say "generating the locale en_US.UTF-8"
+  localedef -i en_US -f UTF-8 en_US.UTF-8
 }
 
 # The mirror this machine itself uses, whatever it is.
@@ -142,6 +149,7 @@ if [[ -n ${PDBMUX_E2E_BACKENDS:-} ]]; then
   install_packages
 else
   install_packages
+  generate_locale
   install_newer
   compile_all
 fi

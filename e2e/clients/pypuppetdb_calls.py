@@ -3,15 +3,23 @@
 A line is the call, a tab, and how many records came or what was said; for a call that
 failed, "error" and the exception's name.
 
-    pypuppetdb_calls.py PORT NODE_OF_A NODE_OF_B
+    pypuppetdb_calls.py [--digest] PORT NODE_OF_A NODE_OF_B
+
+With --digest a line ends with one of all that was answered: rows in no order, without what a
+PuppetDB stamps itself.
 """
 
+import hashlib
+import json
 import sys
 
 import pypuppetdb
 from pypuppetdb.QueryBuilder import AndOperator, EqualsOperator, ExtractOperator, FunctionOperator
 
-PORT, *NODES = sys.argv[1:]
+DIGEST = "--digest" in sys.argv
+PORT, *NODES = [word for word in sys.argv[1:] if word != "--digest"]
+
+STAMPED = {"facts_timestamp", "catalog_timestamp", "receive_time", "report_receive_time"}
 
 
 def size(answer):
@@ -22,6 +30,17 @@ def size(answer):
         return sum(1 for _ in answer)
     except TypeError:
         return 1
+
+
+def unstamped(url, value):
+    """JSON in one spelling."""
+    if isinstance(value, list):
+        return json.dumps(sorted(unstamped(url, one) for one in value))
+    if not isinstance(value, dict):
+        return json.dumps(value)
+    stamped = STAMPED | ({"timestamp"} if "/factsets" in url or "/inventory" in url else set())
+    kept = {name: unstamped(url, one) for name, one in value.items() if name not in stamped}
+    return json.dumps(kept, sort_keys=True)
 
 
 def calls(db):
@@ -65,7 +84,7 @@ def calls(db):
     yield "nodes posted", lambda: db._query("nodes", payload={"query": None}, request_method="POST")
     yield "nodes counted", lambda: next(iter(db._query("nodes", query=counted)))["count"]
     yield "nodes page", lambda: db._query("nodes", limit=5, offset=3, order_by='[{"field":"certname"}]')
-    yield "reports total", lambda: (db._query("reports", limit=1, include_total=True), db.total)[1]
+    yield "reports total", lambda: (db._query("reports", limit=1, include_total=True, order_by='[{"field":"hash"}]'), db.total)[1]
     population = "puppetlabs.puppetdb.population:name=num-nodes"
     yield "metric", lambda: db.metric(population)["Value"]
     yield "metric list", lambda: db.metric()
@@ -77,11 +96,17 @@ def calls(db):
 
 def main():
     db = pypuppetdb.connect(host="127.0.0.1", port=int(PORT), timeout=60)
+    answers = []
+    db.session.hooks["response"].append(lambda answer, *_, **__: answers.append(answer))
     for name, call in calls(db):
+        answers.clear()
         try:
             said = size(call())
         except Exception as error:  # what a call fails with is the finding
             said = f"error {type(error).__name__}"
+        if DIGEST and not str(said).startswith("error"):
+            texts = [json.dumps(unstamped(answer.url, answer.json())) for answer in answers]
+            said = f"{said}\t{hashlib.sha1(''.join(texts).encode()).hexdigest()}"
         print(f"{name}\t{said}", flush=True)
 
 

@@ -1,5 +1,6 @@
 //! What runs in front of the rig: the pdbmux under test, and Puppetboard as its client.
 
+use std::borrow::Borrow;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -26,15 +27,16 @@ pub struct Daemon {
 
 /// Starts the real pdbmux on a free port before `backends`, with `variables` on top; it
 /// sees nothing else of this process's environment.
-pub fn pdbmux(
+pub fn pdbmux<M: Borrow<Member>>(
     settings: &Settings,
-    backends: &[Member],
+    backends: &[M],
     variables: &[(&str, &str)],
 ) -> Result<Daemon> {
     let port = free_port()?;
     let list: Vec<_> = backends
         .iter()
-        .map(|one| format!("{}={}", one.name, one.client.base()))
+        .map(Borrow::borrow)
+        .map(|one: &Member| format!("{}={}", one.name, one.client.base()))
         .collect();
     let mut command = vec![
         "env".to_owned(),
@@ -51,25 +53,24 @@ pub fn pdbmux(
     start(settings, "pdbmux", port, &command, "/healthz")
 }
 
-/// Starts Puppetboard before `pdbmux`, with one thread: several share one client object and
+/// Starts Puppetboard before `server`, with one thread: several share one client object and
 /// mix up its totals.
-pub fn puppetboard(settings: &Settings, pdbmux: &Daemon) -> Result<Daemon> {
+pub fn puppetboard(settings: &Settings, server: &Client) -> Result<Daemon> {
     let program = settings.folder.join("venv/bin/waitress-serve");
     ensure!(
         program.exists(),
         "Puppetboard is not installed: run e2e/setup.sh"
     );
-    let (_, pdbmux_port) = pdbmux
-        .client
+    let (_, server_port) = server
         .base()
         .rsplit_once(':')
-        .context("pdbmux has no port")?;
+        .context("a server without a port")?;
     let port = free_port()?;
-    let file = run_folder(settings).join("puppetboard.py");
+    let file = run_folder(settings).join(format!("puppetboard-{port}.py"));
     fs::write(
         &file,
         format!(
-            "PUPPETDB_HOST = '127.0.0.1'\nPUPPETDB_PORT = {pdbmux_port}\nPUPPETDB_TIMEOUT = 60\n\
+            "PUPPETDB_HOST = '127.0.0.1'\nPUPPETDB_PORT = {server_port}\nPUPPETDB_TIMEOUT = 60\n\
              SECRET_KEY = 'e2e'\nDEFAULT_ENVIRONMENT = 'production'\nOFFLINE_MODE = True\n\
              ENABLE_CATALOG = True\nENABLE_CLASS = True\nWTF_CSRF_ENABLED = False\n\
              SCHEDULER_ENABLED = False\nSCHEDULER_LOCK_BIND_PORT = {}\n",

@@ -254,7 +254,7 @@ fn newer(first: Holding, second: Holding) -> Holding {
 }
 
 /// A timestamp `minutes` after the estate's midnight.
-fn moment(minutes: u32, seconds: u32) -> String {
+pub(crate) fn moment(minutes: u32, seconds: u32) -> String {
     let (year_month, first) = DAY.split_at(8);
     let day = first.parse::<u32>().unwrap_or(1) + minutes / 1440;
     format!(
@@ -265,7 +265,7 @@ fn moment(minutes: u32, seconds: u32) -> String {
 }
 
 /// A UUID made of two numbers.
-fn uuid(kind: u32, number: u32) -> String {
+pub(crate) fn uuid(kind: u32, number: u32) -> String {
     format!("{kind:08x}-0000-4000-8000-{number:012x}")
 }
 

@@ -34,6 +34,21 @@ pub struct Answer {
     pub took: Duration,
 }
 
+/// A request with nothing left out.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent<'a> {
+    /// The HTTP method.
+    pub method: &'a str,
+    /// Path as it stands, already percent-encoded.
+    pub path: &'a str,
+    /// Parameters, encoded here.
+    pub parameters: &'a [(String, String)],
+    /// Header fields.
+    pub headers: &'a [(&'a str, &'a str)],
+    /// The body; a GET may have one too.
+    pub body: Option<&'a str>,
+}
+
 impl Client {
     /// A client of `base`, e.g. `http://127.0.0.1:8080`.
     pub fn new(base: impl Into<String>) -> Self {
@@ -86,23 +101,39 @@ impl Client {
         collect(url, started, response)
     }
 
-    /// Asks with a form in the body of a GET, as PuppetDB's manual does with curl.
-    pub fn form(&self, path: &str, parameters: &[(&str, &str)]) -> Result<Answer> {
-        let url = self.url(path, &[]);
-        let form = form_urlencoded::Serializer::new(String::new())
-            .extend_pairs(parameters)
-            .finish();
+    /// Sends a request of any kind.
+    pub fn send(&self, sent: &Sent<'_>) -> Result<Answer> {
+        let url = self.url(sent.path, sent.parameters);
+        let mut request = ureq::http::Request::builder().method(sent.method).uri(&url);
+        for (name, value) in sent.headers {
+            request = request.header(*name, *value);
+        }
         let started = Instant::now();
-        let response = self
-            .agent
-            .get(&url)
-            .force_send_body()
-            .content_type("application/x-www-form-urlencoded")
-            .send(form);
+        let response = match sent.body {
+            Some(body) => {
+                let request = request.body(body.to_owned())?;
+                self.agent.run(request)
+            }
+            None => self.agent.run(request.body(())?),
+        };
         collect(url, started, response)
     }
 
-    fn url(&self, path: &str, parameters: &[(&str, &str)]) -> String {
+    /// Asks with a form in the body of a GET, as PuppetDB's manual does with curl.
+    pub fn form(&self, path: &str, parameters: &[(&str, &str)]) -> Result<Answer> {
+        let form = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(parameters)
+            .finish();
+        self.send(&Sent {
+            method: "GET",
+            path,
+            parameters: &[],
+            headers: &[("content-type", "application/x-www-form-urlencoded")],
+            body: Some(&form),
+        })
+    }
+
+    fn url(&self, path: &str, parameters: &[(impl AsRef<str>, impl AsRef<str>)]) -> String {
         let query = form_urlencoded::Serializer::new(String::new())
             .extend_pairs(parameters)
             .finish();

@@ -9,6 +9,7 @@ pub mod daemon;
 pub mod estate;
 pub mod http;
 pub mod load;
+pub mod oracle;
 pub mod postgres;
 pub mod process;
 pub mod puppetdb;

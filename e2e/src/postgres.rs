@@ -1,9 +1,10 @@
 //! The rig's own PostgreSQL cluster; the machine's default one is never touched.
 
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -26,6 +27,28 @@ const AS_USER: &[&str] = &[
     "--ambient-caps",
     "+dac_override",
 ];
+
+/// What a database orders its text by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Locale {
+    /// By bytes, as pdbmux does.
+    Bytes,
+    /// As people do, and as most PuppetDBs' databases: `a` before `B`.
+    English,
+}
+
+impl Locale {
+    /// Its name to PostgreSQL.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bytes => "C.UTF-8",
+            Self::English => "en_US.UTF-8",
+        }
+    }
+}
+
+/// The tables that a migration fills and that hold nothing of any node.
+const FIXED: &str = "'schema_migrations', 'value_types', 'report_statuses'";
 
 /// A cluster in a folder, serving one port of 127.0.0.1 without passwords.
 #[derive(Debug)]
@@ -103,6 +126,58 @@ impl Cluster {
         Ok(())
     }
 
+    /// Takes all nodes out of a PuppetDB's database; what its migrations made stays.
+    pub fn clear(&self, name: &str) -> Result<()> {
+        let truncate = format!(
+            "do $$ begin execute (select 'truncate ' || string_agg(format('%I', relname), ', ') \
+             || ' restart identity cascade' from pg_stat_user_tables where relname not in ({FIXED})); end $$"
+        );
+        self.psql(name, &[truncate])
+    }
+
+    /// Gives a cleared database another text order, or none if it has it. The PuppetDB on it
+    /// loses its connections.
+    pub fn relocate(&self, name: &str, locale: Locale) -> Result<()> {
+        let asked = format!("select datcollate from pg_database where datname = '{name}'");
+        let output = self
+            .command("psql", "postgres")
+            .args(["-Atc", &asked])
+            .output()?;
+        if String::from_utf8_lossy(&output.stdout).trim() == locale.name() {
+            return Ok(());
+        }
+        let dumped = self.command("pg_dump", name).output()?;
+        ensure!(
+            dumped.status.success(),
+            "pg_dump: {}",
+            String::from_utf8_lossy(&dumped.stderr).trim()
+        );
+        self.psql(
+            "postgres",
+            &[
+                format!("drop database {name} with (force)"),
+                format!(
+                    "create database {name} owner puppetdb template template0 locale '{}'",
+                    locale.name()
+                ),
+            ],
+        )?;
+        let mut restoring = self
+            .command("psql", name)
+            .args(["-q", "-v", "ON_ERROR_STOP=1"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()?;
+        if let Some(mut input) = restoring.stdin.take() {
+            input.write_all(&dumped.stdout)?;
+        }
+        ensure!(
+            restoring.wait()?.success(),
+            "psql could not restore database {name}"
+        );
+        Ok(())
+    }
+
     /// Bytewise text order, as the oracle's answers have to be compared with pdbmux's.
     fn create(&self, data: &Path) -> Result<()> {
         fs::create_dir_all(&self.folder)?;
@@ -135,21 +210,8 @@ impl Cluster {
     }
 
     fn psql(&self, database: &str, statements: &[String]) -> Result<()> {
-        let mut command = Command::new(self.binaries.join("psql"));
-        command
-            .args([
-                "-q",
-                "-v",
-                "ON_ERROR_STOP=1",
-                "-h",
-                "127.0.0.1",
-                "-U",
-                USER,
-                "-d",
-                database,
-                "-p",
-            ])
-            .arg(self.port.to_string());
+        let mut command = self.command("psql", database);
+        command.args(["-q", "-v", "ON_ERROR_STOP=1"]);
         for statement in statements {
             command.args(["-c", statement]);
         }
@@ -160,6 +222,15 @@ impl Cluster {
             bail!("psql: {}", String::from_utf8_lossy(&done.stderr).trim());
         }
         Ok(())
+    }
+
+    /// A client program on `database`, as the cluster's owner.
+    fn command(&self, program: &str, database: &str) -> Command {
+        let mut command = Command::new(self.binaries.join(program));
+        command
+            .args(["-h", "127.0.0.1", "-U", USER, "-d", database, "-p"])
+            .arg(self.port.to_string());
+        command
     }
 
     fn program(&self, name: &str) -> String {

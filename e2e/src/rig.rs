@@ -1,18 +1,23 @@
-//! PostgreSQL and three PuppetDBs: backends `a` and `b`, and the oracle `u`.
+//! PostgreSQL and the PuppetDBs: backends `a` and `b`, a third `c` on demand, the oracle `u`.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
 use crate::estate::Estate;
 use crate::http::Client;
 use crate::load;
-use crate::postgres::Cluster;
-use crate::process::Running;
+use crate::postgres::{Cluster, Locale};
+use crate::process::{Running, poll};
 use crate::puppetdb::{Program, PuppetDb, version};
 use crate::settings::{Content, Lifetime, Settings};
+
+/// How long a PuppetDB may take to find its database again.
+const RECONNECT: Duration = Duration::from_secs(30);
 
 /// A PuppetDB the tests talk to, whoever runs it.
 #[derive(Debug)]
@@ -32,17 +37,30 @@ pub struct Member {
 pub struct Rig {
     /// The two backends in pdbmux's configured order.
     pub backends: [Member; 2],
+    /// A third backend, `c`, where one was asked for.
+    pub third: Option<Member>,
     /// The PuppetDB that holds what pdbmux should answer; only in the rig's own.
     pub oracle: Option<Member>,
     // After the PuppetDBs, which hold connections to it.
     _cluster: Option<Running>,
 }
 
+/// How many backends there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// `a` and `b`.
+    Two,
+    /// `a`, `b` and `c`.
+    Three,
+}
+
 /// The rig's servers as configured, running or not.
 #[derive(Debug)]
 pub struct Plan {
     cluster: Cluster,
-    databases: [PuppetDb; 3],
+    /// `a`, `b`, `u` and, last, `c`.
+    databases: [PuppetDb; 4],
+    size: Size,
     port: u16,
     stamp: PathBuf,
 }
@@ -50,6 +68,11 @@ pub struct Plan {
 impl Plan {
     /// What the settings ask for: backend `b` is the newer PuppetDB if it is installed.
     pub fn new(settings: &Settings) -> Result<Self> {
+        Self::of(settings, Size::Two)
+    }
+
+    /// As [`new`](Self::new), with as many backends.
+    pub fn of(settings: &Settings, size: Size) -> Result<Self> {
         let newer = settings.folder.join("trixie");
         let database = |name, program, offset| PuppetDb {
             name,
@@ -63,13 +86,13 @@ impl Plan {
         } else {
             packaged.clone()
         };
+        let (a, b) = (database("a", packaged.clone(), 1), database("b", b, 2));
+        let u = database("u", packaged.clone(), 3);
+        let c = database("c", packaged, 4);
         Ok(Self {
             cluster: Cluster::new(settings.folder.join("postgres"), settings.port)?,
-            databases: [
-                database("a", packaged.clone(), 1),
-                database("b", b, 2),
-                database("u", packaged, 3),
-            ],
+            databases: [a, b, u, c],
+            size,
             port: settings.port,
             stamp: settings.folder.join("run/loaded"),
         })
@@ -90,26 +113,78 @@ impl Plan {
     fn start_all(&self, lifetime: Lifetime) -> Result<Rig> {
         let started = Instant::now();
         let cluster = self.cluster.start(lifetime)?;
-        self.cluster
-            .recreate(&self.databases.each_ref().map(|one| one.name))?;
+        let all: Vec<&PuppetDb> = self.wanted().iter().collect();
+        let members = self.start_databases(&all, lifetime)?;
+        eprintln!("e2e: PuppetDBs ready after {:.1?}", started.elapsed());
+        assemble(members, cluster)
+    }
+
+    /// Those that run in a rig of this size.
+    fn wanted(&self) -> &[PuppetDb] {
+        match self.size {
+            Size::Two => &self.databases[..3],
+            Size::Three => &self.databases,
+        }
+    }
+
+    /// Starts some of the PuppetDBs on empty databases, at the same time.
+    fn start_databases(&self, these: &[&PuppetDb], lifetime: Lifetime) -> Result<Vec<Member>> {
+        let names: Vec<_> = these.iter().map(|one| one.name).collect();
+        self.cluster.recreate(&names)?;
         let mut processes = Vec::new();
-        for database in &self.databases {
+        for database in these {
             processes.push(database.start(self.port, lifetime)?);
         }
         let mut members = Vec::new();
-        for (database, process) in self.databases.iter().zip(processes) {
+        for (database, process) in these.iter().zip(processes) {
             let version = database.wait(&process)?;
             members.push(member(database, version, process));
         }
-        eprintln!("e2e: PuppetDBs ready after {:.1?}", started.elapsed());
+        Ok(members)
+    }
+
+    /// The rig an earlier run left running, with what it lacks started; else a fresh one.
+    pub fn complete(&self, lifetime: Lifetime) -> Result<Rig> {
+        let kept = match lifetime {
+            Lifetime::Kept => self.cluster.find(lifetime),
+            Lifetime::Bound => None,
+        };
+        let Some(cluster) = kept else {
+            return self.start(lifetime);
+        };
+        let (mut members, mut missing) = (Vec::new(), Vec::new());
+        for database in self.wanted() {
+            let found = database.find(lifetime);
+            match found.zip(version(&database.client()).ok()) {
+                Some((process, version)) => members.push(member(database, version, process)),
+                None => missing.push(database),
+            }
+        }
+        members.extend(self.start_databases(&missing, lifetime)?);
         assemble(members, cluster)
+    }
+
+    /// Takes all nodes out of every PuppetDB; `b`'s database shall order text by `locale`.
+    pub fn clear(&self, rig: &Rig, locale: Locale) -> Result<()> {
+        self.forget()?;
+        for database in self.wanted() {
+            self.cluster.clear(database.name)?;
+        }
+        let [_, b] = &rig.backends;
+        self.cluster.relocate(&b.name, locale)?;
+        // Connections of before may have to fail once.
+        poll(Instant::now() + RECONNECT, || {
+            let answer = b.client.get("/pdb/query/v4/nodes", &[]).ok()?;
+            (answer.status == 200).then_some(())
+        })
+        .with_context(|| format!("PuppetDB {} has lost its database", b.name))
     }
 
     /// The rig an earlier run left running, if all of it answers.
     pub fn find(&self, lifetime: Lifetime) -> Option<Rig> {
         let cluster = self.cluster.find(lifetime)?;
         let mut members = Vec::new();
-        for database in &self.databases {
+        for database in self.wanted() {
             let process = database.find(lifetime)?;
             members.push(member(database, version(&database.client()).ok()?, process));
         }
@@ -126,10 +201,7 @@ impl Plan {
         if let Some(running) = self.cluster.find(Lifetime::Kept) {
             running.stop()?;
         }
-        if self.stamp.exists() {
-            fs::remove_file(&self.stamp)?;
-        }
-        Ok(())
+        self.forget()
     }
 
     /// One line per server.
@@ -159,15 +231,27 @@ impl Plan {
         lines
     }
 
-    fn is_loaded(&self, estate: &Estate) -> bool {
-        fs::read_to_string(&self.stamp).is_ok_and(|written| written == estate.fingerprint())
+    /// Whether the PuppetDBs hold the content of this fingerprint.
+    pub fn holds(&self, fingerprint: &str) -> bool {
+        fs::read_to_string(&self.stamp).is_ok_and(|written| written == fingerprint)
+    }
+
+    /// Remembers what the PuppetDBs hold.
+    pub fn remember(&self, fingerprint: &str) -> Result<()> {
+        Ok(fs::write(&self.stamp, fingerprint)?)
+    }
+
+    fn forget(&self) -> Result<()> {
+        match fs::remove_file(&self.stamp) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Loads the estate into its PuppetDBs and remembers that it did.
     pub fn load(&self, rig: &Rig, estate: &Estate) -> Result<()> {
         load_into(rig, estate)?;
-        fs::write(&self.stamp, estate.fingerprint())?;
-        Ok(())
+        self.remember(&estate.fingerprint())
     }
 }
 
@@ -187,15 +271,11 @@ impl Rig {
             return Ok(rig);
         }
         let plan = Plan::new(settings)?;
-        let kept = match settings.lifetime {
-            Lifetime::Kept if plan.is_loaded(estate) => plan.find(Lifetime::Kept),
-            Lifetime::Kept | Lifetime::Bound => None,
-        };
-        if let Some(rig) = kept {
-            return Ok(rig);
+        let rig = plan.complete(settings.lifetime)?;
+        if !plan.holds(&estate.fingerprint()) {
+            plan.clear(&rig, Locale::Bytes)?;
+            plan.load(&rig, estate)?;
         }
-        let rig = plan.start(settings.lifetime)?;
-        plan.load(&rig, estate)?;
         Ok(rig)
     }
 
@@ -217,6 +297,7 @@ impl Rig {
             .context("two backends are needed")?;
         Ok(Self {
             backends,
+            third: None,
             oracle: None,
             _cluster: None,
         })
@@ -244,12 +325,17 @@ fn member(database: &PuppetDb, version: String, process: Running) -> Member {
 }
 
 fn assemble(members: Vec<Member>, cluster: Running) -> Result<Rig> {
-    let Ok([a, b, oracle]) = <[Member; 3]>::try_from(members) else {
-        bail!("the rig has three PuppetDBs");
+    let mut named: BTreeMap<String, Member> = members
+        .into_iter()
+        .map(|member| (member.name.clone(), member))
+        .collect();
+    let (Some(a), Some(b)) = (named.remove("a"), named.remove("b")) else {
+        bail!("the rig has two backends");
     };
     Ok(Rig {
         backends: [a, b],
-        oracle: Some(oracle),
+        third: named.remove("c"),
+        oracle: named.remove("u"),
         _cluster: Some(cluster),
     })
 }

@@ -49,6 +49,8 @@ pub struct Settings {
     pub port: u16,
     /// What becomes of the servers afterwards.
     pub lifetime: Lifetime,
+    /// The pdbmux to test, where it is named.
+    pub binary: Option<PathBuf>,
     /// Backends from outside; empty when the rig runs its own.
     pub outside: Vec<Outside>,
 }
@@ -83,6 +85,7 @@ impl Settings {
             } else {
                 Lifetime::Bound
             },
+            binary: env::var_os("PDBMUX_E2E_BIN").map(PathBuf::from),
             outside: match env::var("PDBMUX_E2E_BACKENDS") {
                 Ok(text) => parse_backends(&text, content)?,
                 Err(_) => Vec::new(),
@@ -92,8 +95,8 @@ impl Settings {
 
     /// The pdbmux binary under test: `PDBMUX_E2E_BIN`, else the newest one that was built.
     pub fn pdbmux_binary(&self) -> Result<PathBuf> {
-        if let Some(path) = env::var_os("PDBMUX_E2E_BIN") {
-            return Ok(PathBuf::from(path));
+        if let Some(path) = &self.binary {
+            return Ok(path.clone());
         }
         ["dist", "target/release", "target/debug"]
             .map(|folder| self.repository.join(folder).join("pdbmux"))

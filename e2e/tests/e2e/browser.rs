@@ -19,7 +19,7 @@ pub(crate) const CASES: &[Case] = cases![
 const BUDGET: u32 = 10_000;
 
 fn r016_r299_tables_filled_by_scripts_show_both_backends(world: &World) -> Result<()> {
-    let board = puppetboard(&world.settings, &world.pdbmux)?;
+    let board = puppetboard(&world.settings, &world.pdbmux.client)?;
     let nodes = world.query("nodes", &[])?.records()?.len();
     let reports = world.query("reports", &[])?.records()?.len();
     // Puppetboard's own first page of reports and catalogs.
@@ -48,7 +48,7 @@ fn r016_r299_tables_filled_by_scripts_show_both_backends(world: &World) -> Resul
 }
 
 fn r016_every_page_opens_in_a_browser(world: &World) -> Result<()> {
-    let board = puppetboard(&world.settings, &world.pdbmux)?;
+    let board = puppetboard(&world.settings, &world.pdbmux.client)?;
     for (path, texts) in pages(world)? {
         // Data for the pages' scripts, which asks for them itself.
         if path.contains("json") {

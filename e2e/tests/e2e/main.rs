@@ -5,6 +5,8 @@
 
 mod aggregates;
 mod browser;
+mod exact;
+mod exact_clients;
 mod explanations;
 mod facts;
 mod folds;
@@ -62,6 +64,8 @@ const ALL: &[(&str, &[Case])] = &[
 /// Cases that stop a PuppetDB's process or ask the oracle: only with the rig's own servers.
 const OWN_RIG: &[(&str, &[Case])] = &[
     ("oracle", oracle::CASES),
+    ("exact", exact::CASES),
+    ("exact_clients", exact_clients::CASES),
     ("folds", folds::CASES),
     ("union", union::CASES),
     ("outage", outage::CASES),

@@ -23,7 +23,7 @@ pub(crate) const OF_B: &str = "app1.example.com";
 pub(crate) const ALL: &str = "/%2A";
 
 fn r016_r299_every_page_shows_both_backends(world: &World) -> Result<()> {
-    let board = puppetboard(&world.settings, &world.pdbmux)?;
+    let board = puppetboard(&world.settings, &world.pdbmux.client)?;
     for (environment, names) in [
         (ALL, shown(world, None)),
         ("", shown(world, Some("production"))),
@@ -173,7 +173,7 @@ fn complete(
 fn r240_an_environment_of_the_second_backend_has_no_pages(world: &World) -> Result<()> {
     // `/environments` is the first backend's answer; a page of an environment that it does not
     // list is a 404 of Puppetboard's own.
-    let board = puppetboard(&world.settings, &world.pdbmux)?;
+    let board = puppetboard(&world.settings, &world.pdbmux.client)?;
     for path in [
         "/",
         "/nodes",
@@ -193,7 +193,7 @@ fn r240_an_environment_of_the_second_backend_has_no_pages(world: &World) -> Resu
     let [a, b] = [Side::A, Side::B]
         .map(|side| format!("{}={}", world.name(side), world.backend(side).base()));
     let turned = world.pdbmux_with(&[("PDBMUX_BACKENDS", &format!("{b},{a}"))])?;
-    let board = puppetboard(&world.settings, &turned)?;
+    let board = puppetboard(&world.settings, &turned.client)?;
     for (path, shown) in [
         ("/", "staging1.example.com"),
         ("/nodes", "staging2.example.com"),

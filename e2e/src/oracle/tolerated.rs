@@ -1,0 +1,167 @@
+//! The differences that are allowed, each with its reason. Whatever else differs is a fault.
+//!
+//! Besides these, [`super::compare`] never looks at receipt times (each PuppetDB stamps its own,
+//! wire 4.1), at the order of members and of lists that PostgreSQL gathers in no order, nor at
+//! the words of a refusal (they differ between versions, wire 13).
+
+use crate::http::Answer;
+
+use super::ask::{Ask, Method};
+use super::canon::Json;
+use super::compare::Difference;
+use super::shape::Shape;
+
+/// A difference that was found, and what is needed to judge it.
+#[derive(Debug)]
+pub struct Found<'a> {
+    /// The question.
+    pub ask: &'a Ask,
+    /// What it is about.
+    pub shape: &'a Shape,
+    /// The union's answer.
+    pub union: &'a Answer,
+    /// pdbmux's answer.
+    pub got: &'a Answer,
+    /// What each backend says to the same question itself.
+    pub backends: &'a [Answer],
+    /// Whether the estate has nodes that never reported.
+    pub silent_nodes: bool,
+    /// How the two differ.
+    pub differences: &'a [Difference],
+}
+
+/// A difference that is allowed.
+#[derive(Debug)]
+pub struct Tolerated {
+    /// A short name, for the report.
+    pub name: &'static str,
+    /// Why it is no fault.
+    pub reason: &'static str,
+    /// Whether it explains all of what was found.
+    pub covers: fn(&Found<'_>) -> bool,
+}
+
+/// All of them; the first that covers a difference explains it.
+pub static TOLERATED: &[Tolerated] = &[
+    Tolerated {
+        name: "the versions disagree",
+        reason: "PuppetDBs of different versions refuse the same mistake with different statuses \
+                 (wire 13); pdbmux answers one backend's, or 502 where they are not unanimous",
+        covers: |found| {
+            let mut statuses = found.backends.iter().map(|answer| answer.status);
+            let unanimous = found
+                .backends
+                .windows(2)
+                .all(|pair| pair[0].status == pair[1].status);
+            found.union.status >= 400
+                && statuses.all(|status| status >= 400)
+                && !unanimous
+                && (found.got.status == 502
+                    || found
+                        .backends
+                        .iter()
+                        .any(|answer| answer.status == found.got.status))
+        },
+    },
+    Tolerated {
+        name: "a mistake that PuppetDB stumbles over",
+        reason: "PuppetDB answers some mistakes with an internal failure (500); pdbmux refuses them \
+                 with a sentence (400, ruling 7)",
+        covers: |found| found.union.status == 500 && found.got.status == 400,
+    },
+    Tolerated {
+        name: "other methods",
+        reason: "PuppetDB refuses other methods than GET and POST with 400, pdbmux with 405 and \
+                 what is allowed",
+        covers: |found| {
+            matches!(found.ask.method, Method::Other(_))
+                && found.union.status == 400
+                && found.got.status == 405
+        },
+    },
+    Tolerated {
+        name: "a client's own headers",
+        reason: "Accept and X-PDB-Sync-Ver are not forwarded (T62): backends are asked with \
+                 pdbmux's own, so they do not refuse (406, 409) and pdbmux answers",
+        covers: |found| {
+            matches!(found.union.status, 406 | 409)
+                && found.got.status == 200
+                && !found.ask.headers.is_empty()
+        },
+    },
+    Tolerated {
+        name: "a path that is no route",
+        reason: "PuppetDBs before 8.6 redirect to their dashboard (302), later ones and pdbmux \
+                 answer 404 (wire 1.5)",
+        covers: |found| found.union.status == 302 && found.got.status == 404,
+    },
+    Tolerated {
+        name: "a malformed percent-escape",
+        reason: "PuppetDB drops it and answers everything (T61); pdbmux refuses it (ruling 13)",
+        covers: |found| {
+            found.union.status == 200 && found.got.status == 400 && found.ask.path.contains("=%zz")
+        },
+    },
+    Tolerated {
+        name: "order by a function's column",
+        reason: "PuppetDB orders by no function's column (400); pdbmux sorts what it folded \
+                 (ruling 7)",
+        covers: |found| {
+            found.union.status == 400
+                && found.got.status == 200
+                && ["count", "sum", "avg", "min", "max"].iter().any(|name| {
+                    let said = format!("Unrecognized column '{name}' specified in :order_by");
+                    found.union.body.starts_with(&said)
+                })
+        },
+    },
+    Tolerated {
+        name: "events that are not of a latest report",
+        reason: "PuppetDB finds none of them as soon as one node never reported (its NOT IN meets \
+                 a null); pdbmux finds them",
+        covers: |found| {
+            let query = found.shape.query.as_ref().map(Json::spell);
+            let query = query.unwrap_or_default();
+            matches!(
+                found.shape.entity.as_str(),
+                "events" | "event-counts" | "aggregate-event-counts"
+            ) && found.union.status == 200
+                && found.got.status == 200
+                && (query.contains(r#""latest_report?",false"#)
+                    || query.contains(r#"["not",["=","latest_report?",true]"#))
+                && found.silent_nodes
+        },
+    },
+    Tolerated {
+        name: "events of a report",
+        reason: "/reports/<hash>/events is broken in every PuppetDB since 6.22 (500, T3); pdbmux \
+                 answers it from /events",
+        covers: |found| {
+            found.union.status == 500
+                && found.got.status == 200
+                && found.ask.path.contains("/reports/")
+                && found.ask.path.ends_with("/events")
+        },
+    },
+    Tolerated {
+        name: "a column of a dropped join",
+        reason: "ordering or grouping by a column that is not projected is a 500 where it stands \
+                 in another table (T11); pdbmux projects it and takes it out again",
+        covers: |found| {
+            found.union.status == 500
+                && found.got.status == 200
+                && found.union.body.contains("missing FROM-clause entry")
+        },
+    },
+];
+
+/// What explains a difference, if anything does.
+pub fn explanation(found: &Found<'_>) -> Option<&'static Tolerated> {
+    TOLERATED.iter().find(|one| (one.covers)(found))
+}
+
+/// What pdbmux itself says is not exact about an answer, and why.
+pub fn mark(got: &Answer) -> Option<&str> {
+    got.header("x-pdbmux-exact")
+        .filter(|said| said.starts_with("no"))
+}

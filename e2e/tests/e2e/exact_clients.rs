@@ -1,0 +1,133 @@
+//! Real clients before pdbmux under `merge: exact` get what they get before the oracle.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use pdbmux_e2e::daemon::{Daemon, puppetboard};
+use pdbmux_e2e::estate::ONLY_IN_B;
+use pdbmux_e2e::http::Client;
+use pdbmux_e2e::oracle::ground::{Before, field};
+use pdbmux_e2e::rig::Size;
+
+use crate::puppetboard::{ALL, OF_A, OF_B, pages};
+use crate::world::World;
+use crate::{Case, cases};
+
+pub(crate) const CASES: &[Case] = cases![
+    exact_puppetboard_shows_what_it_shows_of_the_oracle,
+    exact_pypuppetdb_reads_what_it_reads_of_the_oracle,
+];
+
+/// What says something of one PuppetDB's process: no merge can give the oracle's.
+const OF_A_PROCESS: [&str; 2] = ["/metrics", "/metric/"];
+
+fn exact_puppetboard_shows_what_it_shows_of_the_oracle(world: &World) -> Result<()> {
+    let (union, daemon) = exact(world)?;
+    let ours = puppetboard(&world.settings, &daemon.client)?;
+    let theirs = puppetboard(&world.settings, &union)?;
+    let mut different = Vec::new();
+    for environment in [ALL, "", &format!("/{ONLY_IN_B}")] {
+        for (page, _) in pages(world)? {
+            if OF_A_PROCESS.iter().any(|it| page.starts_with(it)) {
+                continue;
+            }
+            let path = format!("{environment}{page}");
+            let (got, wanted) = (ours.client.get(&path, &[])?, theirs.client.get(&path, &[])?);
+            if got.status != wanted.status {
+                different.push(format!("{path}: {} for {}", got.status, wanted.status));
+            } else if let Some(word) = first_apart(&words(&got.body), &words(&wanted.body)) {
+                different.push(format!("{path}: {word}"));
+            }
+        }
+    }
+    ensure!(different.is_empty(), "{}", different.join("\n"));
+    Ok(())
+}
+
+fn exact_pypuppetdb_reads_what_it_reads_of_the_oracle(world: &World) -> Result<()> {
+    let (union, daemon) = exact(world)?;
+    let (got, wanted) = (calls(world, &daemon.client)?, calls(world, &union)?);
+    let different: Vec<_> = wanted
+        .iter()
+        .filter(|(call, _)| !OF_ONE_SERVER.contains(&call.as_str()))
+        .filter(|(call, said)| {
+            // How a call fails is the library's matter: a redirect of a PuppetDB's is a 404 here.
+            let both_fail = said.starts_with("error")
+                && got.get(*call).is_some_and(|it| it.starts_with("error"));
+            got.get(*call) != Some(*said) && !both_fail
+        })
+        .map(|(call, said)| format!("{call}: {:?} for {said}", got.get(call)))
+        .collect();
+    ensure!(different.is_empty(), "{}", different.join("\n"));
+    ensure!(wanted.len() > 40, "only {} calls", wanted.len());
+    Ok(())
+}
+
+/// Calls about a server's process, and the one that fails with any.
+const OF_ONE_SERVER: [&str; 7] = [
+    "metric",
+    "metric list",
+    "metric v1",
+    "current_version",
+    "server_time",
+    "status",
+    // The route is broken in every PuppetDB (T3); pdbmux answers it.
+    "report events",
+];
+
+/// The oracle, and a pdbmux under `merge: exact`.
+fn exact(world: &World) -> Result<(Client, Daemon)> {
+    let (settings, rig) = (&world.settings, &world.rig);
+    let (field, _, daemon) = field(settings, rig, Size::Two, Before::Backends, "exact")?;
+    Ok((field.union, daemon))
+}
+
+/// How often a page says each word. Rows are in no order; the day a PuppetDB stamped something
+/// is this one, which is not in the estate, and each stamped its own time of it.
+fn words(page: &str) -> BTreeMap<String, i64> {
+    const YEARS: [&str; 4] = ["2026-", "2027-", "2028-", "2029-"];
+    let mut counts = BTreeMap::new();
+    let mut after_a_day = false;
+    let apart = |letter: char| letter.is_whitespace() || "<>\"',;&".contains(letter);
+    for word in page.split(apart).filter(|word| !word.is_empty()) {
+        let is_day = YEARS.iter().any(|year| word.starts_with(year));
+        let is_time = after_a_day && word.contains(':');
+        let word = if is_day || is_time { "<stamped>" } else { word };
+        *counts.entry(word.to_owned()).or_default() += 1;
+        after_a_day = is_day;
+    }
+    counts
+}
+
+fn first_apart(got: &BTreeMap<String, i64>, wanted: &BTreeMap<String, i64>) -> Option<String> {
+    let mut all = got.keys().chain(wanted.keys());
+    let word = all.find(|word| got.get(*word) != wanted.get(*word))?;
+    Some(format!(
+        "{word:?} is there {} times, not {}",
+        got.get(word).unwrap_or(&0),
+        wanted.get(word).unwrap_or(&0)
+    ))
+}
+
+/// What each call of pypuppetdb came back with: how much, and a digest of what was said.
+fn calls(world: &World, server: &Client) -> Result<BTreeMap<String, String>> {
+    let (_, port) = server.base().rsplit_once(':').context("no port")?;
+    let script = "e2e/clients/pypuppetdb_calls.py";
+    let output = Command::new(world.settings.folder.join("venv/bin/python"))
+        .arg(world.settings.repository.join(script))
+        .args(["--digest", port, OF_A, OF_B])
+        .output()
+        .context("pypuppetdb is not installed: run e2e/setup.sh")?;
+    ensure!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let lines = String::from_utf8(output.stdout)?;
+    let pair = |line: &str| -> Result<(String, String)> {
+        let (call, said) = line.split_once('\t').context("a line without a tab")?;
+        Ok((call.to_owned(), said.to_owned()))
+    };
+    lines.lines().map(pair).collect()
+}
