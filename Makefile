@@ -28,10 +28,15 @@ run: ## Serve with the configuration that is found
 lint: ## Format, clippy, docs and dependencies
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --all --check --manifest-path fuzz/Cargo.toml
+	$(CARGO) fmt --all --check --manifest-path model/Cargo.toml
 	$(CARGO) clippy --workspace --all-targets --quiet
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 	$(CARGO) check --quiet --manifest-path fuzz/Cargo.toml
 	$(CARGO) deny --all-features --log-level error check bans licenses sources
+
+.PHONY: model
+model: ## The shared flights under many schedules of their tasks
+	$(CARGO) run --quiet --manifest-path model/Cargo.toml
 
 .PHONY: e2e
 e2e: ## The tests on real PuppetDBs and real clients (Debian or Ubuntu, as root)
