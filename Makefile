@@ -45,8 +45,9 @@ e2e: ## The tests on real PuppetDBs and real clients (Debian or Ubuntu, as root)
 	$(CARGO) test --quiet -p pdbmux-e2e
 
 .PHONY: bench
-bench: ## Benchmarks of the core
+bench: ## Benchmarks of the core, and of a backend out of service
 	$(CARGO) bench -p pdbmux-core
+	$(CARGO) bench --bench dead_backend
 
 # Seconds that each fuzz target runs.
 FUZZ_SECONDS ?= 60

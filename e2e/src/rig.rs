@@ -12,6 +12,7 @@ use crate::load;
 use crate::postgres::Cluster;
 use crate::process::Running;
 use crate::puppetdb::{Program, PuppetDb, version};
+use crate::server::Server;
 use crate::settings::{Content, Lifetime, Settings};
 
 /// A PuppetDB the tests talk to, whoever runs it.
@@ -24,7 +25,7 @@ pub struct Member {
     /// Its version.
     pub version: String,
     /// Its process, if the rig started it.
-    pub process: Option<Running>,
+    pub server: Option<Server>,
 }
 
 /// The running servers. Dropping it stops what is bound to it.
@@ -99,7 +100,7 @@ impl Plan {
         let mut members = Vec::new();
         for (database, process) in self.databases.iter().zip(processes) {
             let version = database.wait(&process)?;
-            members.push(member(database, version, process));
+            members.push(self.member(database, version, process, lifetime));
         }
         eprintln!("e2e: PuppetDBs ready after {:.1?}", started.elapsed());
         assemble(members, cluster)
@@ -111,7 +112,8 @@ impl Plan {
         let mut members = Vec::new();
         for database in &self.databases {
             let process = database.find(lifetime)?;
-            members.push(member(database, version(&database.client()).ok()?, process));
+            let version = version(&database.client()).ok()?;
+            members.push(self.member(database, version, process, lifetime));
         }
         assemble(members, cluster).ok()
     }
@@ -157,6 +159,22 @@ impl Plan {
             ));
         }
         lines
+    }
+
+    fn member(
+        &self,
+        database: &PuppetDb,
+        version: String,
+        process: Running,
+        lifetime: Lifetime,
+    ) -> Member {
+        let server = Server::new(database, self.port, lifetime, process);
+        Member {
+            name: database.name.to_owned(),
+            client: database.client(),
+            version,
+            server: Some(server),
+        }
     }
 
     fn is_loaded(&self, estate: &Estate) -> bool {
@@ -209,7 +227,7 @@ impl Rig {
                 name: one.name.clone(),
                 client,
                 version,
-                process: None,
+                server: None,
             });
         }
         let backends = <[Member; 2]>::try_from(members)
@@ -232,15 +250,6 @@ fn load_into(rig: &Rig, estate: &Estate) -> Result<()> {
         started.elapsed()
     );
     Ok(())
-}
-
-fn member(database: &PuppetDb, version: String, process: Running) -> Member {
-    Member {
-        name: database.name.to_owned(),
-        client: database.client(),
-        version,
-        process: Some(process),
-    }
 }
 
 fn assemble(members: Vec<Member>, cluster: Running) -> Result<Rig> {

@@ -44,7 +44,7 @@ const SCHEDULES: usize = 10_000;
 
 fn main() {
     let only = real::env::args().nth(1).unwrap_or_default();
-    for (name, model) in models::ALL {
+    for &(name, model) in models::ALL {
         if name.contains(&only) {
             let began = real::time::Instant::now();
             shuttle::check_random(model, SCHEDULES);

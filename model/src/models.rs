@@ -15,12 +15,19 @@ use crate::flight::Flights;
 /// A name and what is run under each schedule.
 pub type Model = (&'static str, fn());
 
-pub const ALL: [Model; 5] = [
-    ("r217_one_round_for_all_who_ask_meanwhile", one_round),
-    ("r218_who_leaves_takes_nothing_from_others", leaving),
-    ("r219_the_last_to_leave_ends_it", last),
-    ("a_panic_ends_every_wait", panic),
-    ("whatever_happens_nobody_waits_for_ever", everything),
+/// Lists functions under their own names.
+macro_rules! models {
+    ($($model:ident),* $(,)?) => {
+        &[$((stringify!($model), $model as fn())),*]
+    };
+}
+
+pub const ALL: &[Model] = models![
+    r217_one_round_for_all_who_ask_meanwhile,
+    r218_who_leaves_takes_nothing_from_others,
+    r219_the_last_to_leave_ends_it,
+    a_panic_ends_every_wait,
+    whatever_happens_nobody_waits_for_ever,
 ];
 
 /// What came of a round: its number, and that of the newest round when it ended.
@@ -104,7 +111,7 @@ impl Estate {
 }
 
 /// Nobody leaves: all rounds end, and nobody is given one that was over when they asked.
-fn one_round() {
+fn r217_one_round_for_all_who_ask_meanwhile() {
     block_on(async {
         let estate = Estate::new();
         let clients = (0..3).map(|_| {
@@ -120,7 +127,7 @@ fn one_round() {
 }
 
 /// Two leave at any moment, also before or after the others come, who stay and are answered.
-fn leaving() {
+fn r218_who_leaves_takes_nothing_from_others() {
     block_on(async {
         let estate = Estate::new();
         let mut clients = Vec::new();
@@ -137,7 +144,7 @@ fn leaving() {
 }
 
 /// A round that would never end is dropped when all have left, and not before.
-fn last() {
+fn r219_the_last_to_leave_ends_it() {
     block_on(async {
         let flights = Arc::new(Flights::<()>::new());
         let (alive, ended) = watch::channel(());
@@ -161,7 +168,7 @@ fn last() {
 }
 
 /// Every round ends in a panic: whoever waits is told, and the next who asks gets a new round.
-fn panic() {
+fn a_panic_ends_every_wait() {
     block_on(async {
         let estate = Estate::new();
         let clients = (0..3).map(|_| {
@@ -175,7 +182,7 @@ fn panic() {
 }
 
 /// Clients that stay, leave and ask again, while a round may panic.
-fn everything() {
+fn whatever_happens_nobody_waits_for_ever() {
     block_on(async {
         let estate = Estate::new();
         let clients = (0..3).map(|client| {

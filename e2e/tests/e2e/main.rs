@@ -10,6 +10,7 @@ mod facts;
 mod folds;
 mod history;
 mod meta;
+mod node_lookup;
 mod nodes;
 mod oracle;
 mod outage;
@@ -53,6 +54,7 @@ const ALL: &[(&str, &[Case])] = &[
     ("explanations", explanations::CASES),
     ("meta", meta::CASES),
     ("pypuppetdb", pypuppetdb::CASES),
+    ("node_lookup", node_lookup::CASES),
     ("puppetboard", puppetboard::CASES),
     ("browser", browser::CASES),
 ];
