@@ -44,10 +44,15 @@ run: ## Serve with the configuration that is found
 lint: ## Format, clippy, docs and dependencies
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --all --check --manifest-path fuzz/Cargo.toml
+	$(CARGO) fmt --all --check --manifest-path model/Cargo.toml
 	$(CARGO) clippy --workspace --all-targets --quiet
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 	$(CARGO) check --quiet --manifest-path fuzz/Cargo.toml
 	$(CARGO) deny --all-features --log-level error check bans licenses sources
+
+.PHONY: model
+model: ## The shared flights under many schedules of their tasks
+	$(CARGO) run --quiet --manifest-path model/Cargo.toml
 
 .PHONY: e2e
 e2e: ## The tests on real PuppetDBs and real clients (Debian or Ubuntu, as root)
@@ -62,8 +67,9 @@ oracle: ## The score of merge: exact against the oracle, by feature (as e2e)
 	$(CARGO) run --quiet -p pdbmux-e2e --bin oracle
 
 .PHONY: bench
-bench: ## Benchmarks of the core
+bench: ## Benchmarks of the core, and of a backend out of service
 	$(CARGO) bench -p pdbmux-core
+	$(CARGO) bench --bench dead_backend
 
 # Seconds that each fuzz target runs.
 FUZZ_SECONDS ?= 60

@@ -152,6 +152,40 @@ mod tests {
         assert!(!cache.takes("b", 101, true).await);
     }
 
+    /// Keeps the last answer, whatever it is of.
+    #[derive(Debug, Default)]
+    struct Last(Mutex<Option<Entry>>);
+
+    impl Store for Last {
+        const NAME: &'static str = "last";
+
+        fn longest(&self) -> usize {
+            10
+        }
+
+        async fn get(&self, _: &str) -> Option<Entry> {
+            self.0.lock().unwrap().clone()
+        }
+
+        async fn put(&self, _: &str, entry: Entry) {
+            *self.0.lock().unwrap() = Some(entry);
+        }
+
+        async fn stats(&self, _: Duration) -> Stats {
+            Stats::default()
+        }
+    }
+
+    #[tokio::test]
+    async fn r227_where_entries_are_kept_is_for_the_store_to_say() {
+        let cache = Cache::new(Last::default(), TTL);
+        assert!(cache.fresh("a").await.is_none());
+        cache.put("a", entry(2)).await;
+        assert!(cache.fresh("b").await.is_some());
+        assert!(!cache.takes("b", 2, false).await);
+        assert!(!cache.takes("b", 11, true).await);
+    }
+
     #[test]
     fn r200_serving_stale_lasts_until_the_next_current_answer() {
         let cache = Cache::new(Memory::new(100), TTL);

@@ -215,7 +215,7 @@ fn r117_r118_extremes_keep_the_spelling_of_the_winner() {
 }
 
 #[test]
-fn r119_r120_r122_avg_is_total_sum_by_total_count_and_shows_alone() {
+fn r119_r120_r122_r123_avg_is_total_sum_by_total_count_and_shows_alone() {
     check(
         &plan(&["max", "avg"], &["name"], &["name"]),
         &[

@@ -15,4 +15,5 @@ pub mod process;
 pub mod puppetdb;
 pub mod records;
 pub mod rig;
+pub mod server;
 pub mod settings;

@@ -14,6 +14,7 @@ use crate::load;
 use crate::postgres::{Cluster, Locale};
 use crate::process::{Running, poll};
 use crate::puppetdb::{Program, PuppetDb, version};
+use crate::server::Server;
 use crate::settings::{Content, Lifetime, Settings};
 
 /// How long a PuppetDB may take to find its database again.
@@ -29,7 +30,7 @@ pub struct Member {
     /// Its version.
     pub version: String,
     /// Its process, if the rig started it.
-    pub process: Option<Running>,
+    pub server: Option<Server>,
 }
 
 /// The running servers. Dropping it stops what is bound to it.
@@ -138,7 +139,7 @@ impl Plan {
         let mut members = Vec::new();
         for (database, process) in these.iter().zip(processes) {
             let version = database.wait(&process)?;
-            members.push(member(database, version, process));
+            members.push(self.member(database, version, process, lifetime));
         }
         Ok(members)
     }
@@ -156,7 +157,9 @@ impl Plan {
         for database in self.wanted() {
             let found = database.find(lifetime);
             match found.zip(version(&database.client()).ok()) {
-                Some((process, version)) => members.push(member(database, version, process)),
+                Some((process, version)) => {
+                    members.push(self.member(database, version, process, lifetime));
+                }
                 None => missing.push(database),
             }
         }
@@ -186,7 +189,8 @@ impl Plan {
         let mut members = Vec::new();
         for database in self.wanted() {
             let process = database.find(lifetime)?;
-            members.push(member(database, version(&database.client()).ok()?, process));
+            let version = version(&database.client()).ok()?;
+            members.push(self.member(database, version, process, lifetime));
         }
         assemble(members, cluster).ok()
     }
@@ -229,6 +233,22 @@ impl Plan {
             ));
         }
         lines
+    }
+
+    fn member(
+        &self,
+        database: &PuppetDb,
+        version: String,
+        process: Running,
+        lifetime: Lifetime,
+    ) -> Member {
+        let server = Server::new(database, self.port, lifetime, process);
+        Member {
+            name: database.name.to_owned(),
+            client: database.client(),
+            version,
+            server: Some(server),
+        }
     }
 
     /// Whether the PuppetDBs hold the content of this fingerprint.
@@ -289,7 +309,7 @@ impl Rig {
                 name: one.name.clone(),
                 client,
                 version,
-                process: None,
+                server: None,
             });
         }
         let backends = <[Member; 2]>::try_from(members)
@@ -313,15 +333,6 @@ fn load_into(rig: &Rig, estate: &Estate) -> Result<()> {
         started.elapsed()
     );
     Ok(())
-}
-
-fn member(database: &PuppetDb, version: String, process: Running) -> Member {
-    Member {
-        name: database.name.to_owned(),
-        client: database.client(),
-        version,
-        process: Some(process),
-    }
 }
 
 fn assemble(members: Vec<Member>, cluster: Running) -> Result<Rig> {

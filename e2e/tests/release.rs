@@ -99,7 +99,7 @@ fn repository() -> &'static Path {
 const CHANGES: &str = "# Changelog\n\n## Unreleased\n\n- Something new.\n\n## 0.1.0 - 2026-01-01\n";
 
 #[test]
-fn a_release_raises_the_version_everywhere_dates_the_changelog_and_tags() {
+fn r308_a_release_raises_the_version_everywhere_dates_the_changelog_and_tags() {
     let old = env!("CARGO_PKG_VERSION");
     let parts: Vec<u64> = old.split('.').map(|part| part.parse().unwrap()).collect();
     for (part, new) in [

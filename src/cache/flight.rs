@@ -1,20 +1,13 @@
 //! Work that is done once for all who want it at the same time.
 
 use std::collections::HashMap;
-use std::future::{Future, pending};
-use std::panic::resume_unwind;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, Shared, WeakShared};
-use tokio_util::task::AbortOnDropHandle;
-
-type Flight<T> = BoxFuture<'static, T>;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 /// The flights under way, by key (R217).
-///
-/// A flight is a task of its own: no participant drives it, so one that leaves holds up nobody
-/// (R218). It is owned by its participants and ends with the last of them (R219).
 #[derive(Debug)]
 pub(crate) struct Flights<T> {
     under_way: Arc<Mutex<UnderWay<T>>>,
@@ -22,9 +15,19 @@ pub(crate) struct Flights<T> {
 
 #[derive(Debug)]
 struct UnderWay<T> {
-    flights: HashMap<String, (u64, WeakShared<Flight<T>>)>,
+    flights: HashMap<String, (u64, Weak<Flight<T>>)>,
     /// How many flights there have been.
     started: u64,
+}
+
+/// A flight, as those hold it who take part in it.
+///
+/// It is a task of its own: no participant drives it, so one that leaves holds up nobody (R218). It
+/// is owned by its participants and ends with the last of them (R219).
+#[derive(Debug)]
+pub(crate) struct Flight<T> {
+    task: JoinHandle<()>,
+    landed: watch::Receiver<Option<T>>,
 }
 
 impl<T: Clone + Send + Sync + 'static> Flights<T> {
@@ -39,49 +42,58 @@ impl<T: Clone + Send + Sync + 'static> Flights<T> {
         }
     }
 
-    /// Takes part in the flight of `key`; `start` is called for it if there is none. A panic in it
-    /// goes on in every participant.
-    pub(crate) fn join<F>(&self, key: &str, start: impl FnOnce() -> F) -> Shared<Flight<T>>
+    /// Takes part in the flight of `key`, until what this returns is dropped; `start` is called for
+    /// it if there is none.
+    pub(crate) fn join<F>(&self, key: &str, start: impl FnOnce() -> F) -> Arc<Flight<T>>
     where
         F: Future<Output = T> + Send + 'static,
     {
         let mut under_way = lock(&self.under_way);
-        if let Some(flight) = under_way
-            .flights
-            .get(key)
-            .and_then(|(_, flight)| flight.upgrade())
-        {
+        let joined = under_way.flights.get(key);
+        if let Some(flight) = joined.and_then(|(_, flight)| flight.upgrade()) {
             return flight;
         }
+        let work = start();
         under_way.started += 1;
+        let number = under_way.started;
         let landing = Landing {
             under_way: Arc::clone(&self.under_way),
             key: key.to_owned(),
-            number: under_way.started,
+            number,
         };
-        let task = AbortOnDropHandle::new(tokio::spawn(start()));
-        let flight = async move {
-            let _landing = landing;
-            match task.await {
-                Ok(done) => done,
-                Err(error) => match error.try_into_panic() {
-                    Ok(panic) => resume_unwind(panic),
-                    // The runtime is shutting down; nobody waits for the result any more.
-                    Err(_) => pending().await,
-                },
-            }
-        };
-        let flight = flight.boxed().shared();
-        let number = under_way.started;
-        let weak = flight.downgrade();
-        if let Some(weak) = weak {
-            under_way.flights.insert(key.to_owned(), (number, weak));
-        }
+        let (land, landed) = watch::channel(None);
+        let task = tokio::spawn(async move {
+            // Goes after `landing`, also where the work panics: who hears of the end of a flight
+            // must not find it on the list any more.
+            let land = land;
+            let landing = landing;
+            let done = work.await;
+            drop(landing);
+            land.send_replace(Some(done));
+        });
+        let flight = Arc::new(Flight { task, landed });
+        let listed = (number, Arc::downgrade(&flight));
+        under_way.flights.insert(key.to_owned(), listed);
         flight
     }
 }
 
-/// Takes a flight off the list when it has ended, or its last participant has left.
+impl<T: Clone> Flight<T> {
+    /// Waits for what came of it; `None` if it ended in a panic.
+    pub(crate) async fn landed(&self) -> Option<T> {
+        let mut landed = self.landed.clone();
+        landed.wait_for(Option::is_some).await.ok()?.clone()
+    }
+}
+
+impl<T> Drop for Flight<T> {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Takes a flight off the list when it has ended, or was ended with its last participant.
+#[derive(Debug)]
 struct Landing<T> {
     under_way: Arc<Mutex<UnderWay<T>>>,
     key: String,
@@ -108,9 +120,10 @@ fn lock<T>(under_way: &Mutex<UnderWay<T>>) -> MutexGuard<'_, UnderWay<T>> {
 
 #[cfg(test)]
 mod tests {
-    use std::panic::AssertUnwindSafe;
+    use std::future::pending;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use futures_util::FutureExt;
     use tokio::sync::{Notify, oneshot};
 
     use super::*;
@@ -135,14 +148,14 @@ mod tests {
         assert_eq!(count(&flights), 2);
         gate.notify_one();
         for flight in all {
-            assert_eq!(flight.await, 1);
+            assert_eq!(flight.landed().await, Some(1));
         }
-        assert_eq!(other.await, 7);
+        assert_eq!(other.landed().await, Some(7));
         assert_eq!(count(&flights), 0);
         gate.notify_one();
         assert_eq!(
-            flights.join("a", start).await,
-            2,
+            flights.join("a", start).landed().await,
+            Some(2),
             "what has ended is not joined"
         );
     }
@@ -151,12 +164,12 @@ mod tests {
     async fn r218_whoever_leaves_takes_nothing_from_those_who_stay() {
         let flights = Flights::new();
         let (open, gate) = oneshot::channel::<()>();
-        let mut first = flights.join("a", async || gate.await.is_ok());
+        let first = flights.join("a", async || gate.await.is_ok());
         let second = flights.join("a", async || unreachable!());
-        assert!((&mut first).now_or_never().is_none());
+        assert!(first.landed().now_or_never().is_none());
         drop(first);
         open.send(()).unwrap();
-        assert!(second.await);
+        assert_eq!(second.landed().await, Some(true));
     }
 
     #[tokio::test]
@@ -177,10 +190,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_reaches_the_participants_and_the_next_flight_is_free_of_it() {
+    async fn a_panic_ends_the_wait_of_all_and_the_next_flight_is_free_of_it() {
         let flights = Flights::new();
         let broken = flights.join("a", async || -> u8 { panic!("on purpose") });
-        assert!(AssertUnwindSafe(broken).catch_unwind().await.is_err());
-        assert_eq!(flights.join("a", async || 1).await, 1);
+        let other = flights.join("a", async || unreachable!());
+        assert_eq!(broken.landed().await, None);
+        assert_eq!(flights.join("a", async || 1).landed().await, Some(1));
+        assert_eq!(other.landed().await, None);
     }
 }

@@ -74,7 +74,11 @@ impl App {
             let (app, key) = (Arc::clone(self), key.clone());
             async move { Arc::new(app.land(fan, &key).await) }
         });
-        let response = match &*flight.await {
+        let Some(landed) = flight.landed().await else {
+            tracing::error!(key, "a round ended in a panic");
+            return respond::internal_error();
+        };
+        let response = match &*landed {
             Landed::Entry(entry) => return cache.hit(entry.clone(), drilldown).await,
             Landed::Answer { standing, parts } => {
                 cache.answers.served_current();

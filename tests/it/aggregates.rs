@@ -66,7 +66,7 @@ async fn r125_r131_to_r134_what_cannot_be_combined_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn r135_to_r137_rows_are_ordered_cut_and_counted_after_the_fold() {
+async fn r135_to_r137_r148_rows_are_ordered_cut_and_counted_after_the_fold() {
     let (a, _b, mux) = pair(
         r#"[{"type":"File","count":5},{"type":"Exec","count":1}]"#,
         r#"[{"type":"User","count":4},{"type":"Exec","count":3}]"#,

@@ -2,6 +2,7 @@
 
 mod endpoints;
 mod service;
+mod story;
 
 use std::time::Duration;
 

@@ -101,7 +101,7 @@ async fn r231_a_node_that_nobody_holds_is_puppetdbs_own_404() {
 }
 
 #[tokio::test]
-async fn r232_to_r234_without_a_success_the_first_answer_in_owner_first_order_is_served() {
+async fn r232_to_r234_r303_without_a_success_the_first_answer_in_owner_first_order_is_served() {
     for (other, owner) in [(404, 500), (500, 404), (400, 503), (503, 400)] {
         let (_a, _b, mux) = owned(
             Answer::status(other, "the other's"),

@@ -34,7 +34,7 @@ async fn pair(a: Answer, b: Answer) -> (Stub, Stub, Pdbmux) {
 }
 
 #[tokio::test]
-async fn r017_r021_a_status_all_agree_on_is_replayed_on_every_peer_route() {
+async fn r017_r021_r027_a_status_all_agree_on_is_replayed_on_every_peer_route() {
     for status in [400, 401, 403, 404, 405, 408, 429, 500, 501, 502, 503] {
         let a = Answer::with(status, &[("Content-Type", "text/x-a")], "the first's words");
         let b = Answer::with(

@@ -26,6 +26,22 @@ async fn r001_any_number_of_backends_answers_as_one() {
 }
 
 #[tokio::test]
+async fn r002_a_name_ranks_no_backend() {
+    let (old, new) = (Stub::start().await, Stub::start().await);
+    old.on(NODES, nodes_body(&[("n", "2024-05-01T10:00:00.000Z")]));
+    new.on(NODES, nodes_body(&[("n", "2024-05-02T10:00:00.000Z")]));
+    for (names, newer) in [(["a", "z"], "z"), (["z", "a"], "a"), (["-1", "0"], "0")] {
+        let mux = Pdbmux::with(&[&old, &new], |config| {
+            for (backend, name) in config.backends.iter_mut().zip(names) {
+                backend.name = name.to_owned();
+            }
+        })
+        .await;
+        assert_eq!(mux.get(NODES).await.json()[0]["pdbmux_source"], newer);
+    }
+}
+
+#[tokio::test]
 async fn r003_the_configured_order_decides_whoever_answers_first() {
     let (a, b, gate) = (Stub::start().await, Stub::start().await, Gate::new());
     a.on(

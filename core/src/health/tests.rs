@@ -157,6 +157,7 @@ const CASES: &[Case] = &[
 
 #[test]
 fn states_and_transitions_after_runs_of_probes() {
+    // R157, R162, R164-R169, R171-R180, R183, R184: in the names of the cases.
     for (name, probes, state, logged) in CASES {
         let mut health = health(3, 2);
         let seen = changes(&mut health, probes);

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn r012_a_text_that_is_not_utf8_is_refused_at_its_first_bad_byte() {
+    fn ruling_12_a_text_that_is_not_utf8_is_refused_at_its_first_bad_byte() {
         for text in ["", "[\"é€😀\"]"] {
             assert_eq!(check_utf8(text.as_bytes()), Ok(()), "{text}");
         }

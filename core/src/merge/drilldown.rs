@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn r001_pretty_lays_out_what_is_shown() {
+    fn pretty_lays_out_what_is_shown() {
         let drilldown = Drilldown {
             layout: Layout::Pretty,
             ..all()

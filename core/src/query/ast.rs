@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn r079_what_is_no_json_array_is_text() {
+    fn r079_r306_what_is_no_json_array_is_text() {
         for text in [
             "facts { name = \"x\" }",
             "{}",

@@ -12,6 +12,7 @@ mod facts;
 mod folds;
 mod history;
 mod meta;
+mod node_lookup;
 mod nodes;
 mod oracle;
 mod outage;
@@ -57,6 +58,7 @@ const ALL: &[(&str, &[Case])] = &[
     ("explanations", explanations::CASES),
     ("meta", meta::CASES),
     ("pypuppetdb", pypuppetdb::CASES),
+    ("node_lookup", node_lookup::CASES),
     ("puppetboard", puppetboard::CASES),
     ("browser", browser::CASES),
 ];

@@ -8,7 +8,7 @@ use crate::world::World;
 use crate::{Case, cases};
 
 pub(crate) const CASES: &[Case] = cases![
-    r240_r242_other_collections_are_the_first_backends,
+    r240_r242_r305_other_collections_are_the_first_backends,
     r243_r244_the_version_is_the_lowest,
     r246_the_clock_is_a_backends,
     r248_r250_a_gauge_is_summed,
@@ -18,7 +18,7 @@ pub(crate) const CASES: &[Case] = cases![
     r189_r193_everything_is_healthy,
 ];
 
-fn r240_r242_other_collections_are_the_first_backends(world: &World) -> Result<()> {
+fn r240_r242_r305_other_collections_are_the_first_backends(world: &World) -> Result<()> {
     for (entity, query) in [
         ("environments", ""),
         ("producers", ""),
@@ -54,6 +54,7 @@ fn r240_r242_other_collections_are_the_first_backends(world: &World) -> Result<(
 }
 
 fn r243_r244_the_version_is_the_lowest(world: &World) -> Result<()> {
+    // R302: the two versions of the rig differ.
     let parts = |version: &str| {
         version
             .split('.')

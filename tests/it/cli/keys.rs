@@ -158,7 +158,7 @@ fn r271_the_variable_replaces_the_whole_list() {
 }
 
 #[test]
-fn r275_facts_ttl_is_clamped_from_every_layer_that_sets_it() {
+fn r206_r207_r208_r275_facts_ttl_is_clamped_from_every_layer_that_sets_it() {
     for (typed, shown) in [
         ("600s", "facts_ttl : 30s (clamped from 600s, cap 30s)"),
         ("10m", "facts_ttl : 30s (clamped from 10m, cap 30s)"),

@@ -1,6 +1,7 @@
 //! `serve`: begins, says where it listens, and ends when it is told to.
 
-use std::io::{BufRead, BufReader, Read};
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
@@ -62,6 +63,35 @@ fn r287_r291_with_backends_alone_it_serves_until_it_is_told_to_stop() {
         TcpStream::connect(address).unwrap();
         running.signal(signal);
         assert!(running.0.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn r226_the_configuration_is_read_once_at_the_start() {
+    let dir = tempdir().unwrap();
+    let file = dir.path().join("pdbmux.yaml");
+    fs::write(&file, "source_fact: first\n").unwrap();
+    let mut command = std_program(&dir);
+    command
+        .env(BACKENDS.0, BACKENDS.1)
+        .env("PDBMUX_CONFIG", &file);
+    command.args(["--listen", "127.0.0.1:0"]);
+    let (_running, line, _log) = Running::start(&mut command);
+    let address = line.trim_end().rsplit(' ').next().unwrap();
+    fs::write(&file, "source_fact: second\n").unwrap();
+    // What names no backend is known without asking (R062), for the source fact alone.
+    for (name, status) in [("first", "200"), ("second", "502")] {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let path = format!("/pdb/query/v4/facts/{name}/nobody");
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let expected = format!("HTTP/1.1 {status} ");
+        assert!(answer.starts_with(&expected), "{name}: {answer}");
     }
 }
 
