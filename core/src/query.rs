@@ -79,6 +79,23 @@ impl Query {
         (!text.is_empty()).then_some(text)
     }
 
+    /// The query with a condition added to each subquery, as `clause` has it for the entity, which
+    /// is spelled as in a query.
+    pub fn with_subqueries(
+        &self,
+        clause: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, Refusal> {
+        match self {
+            Self::Ast(ast) => Self::read(Some(&ast.with_subqueries(clause)?)),
+            Self::Absent | Self::Text => Ok(self.clone()),
+        }
+    }
+
+    /// Whether it is an empty list, which some entities take for no filter and others refuse.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Self::Ast(ast) if ast.is_empty())
+    }
+
     /// The projection of the outermost `extract`, if PuppetDB would apply one.
     pub fn extract(&self) -> Option<&Extract> {
         match self {

@@ -107,9 +107,17 @@ impl Ask {
         let Ok(params) = Params::read(&text) else {
             return within;
         };
+        let Ok(query) = Query::read(params.get("query")) else {
+            return within;
+        };
+        let query = match (query.is_empty(), self.scope.is_history()) {
+            (false, _) => query,
+            (true, true) => Query::Absent,
+            (true, false) => return within,
+        };
         let known = |atom: &Atom<'_>| share.known(atom);
-        if let Ok(query) = Query::read(params.get("query"))
-            && !query.is_text()
+        if !query.is_text()
+            && let Ok(query) = query.with_subqueries(&|entity| share.within(entity))
         {
             let narrowed = query.narrowed(&known, clause, NEVER);
             within.pairs = params.forward(&[("query", narrowed)]);

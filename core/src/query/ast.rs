@@ -69,7 +69,59 @@ impl Ast {
 
     /// The projection of the outermost `extract`.
     pub fn extract(&self) -> Option<&Extract> {
-        self.extract.as_ref().map(|(extract, _)| extract)
+        let (extract, _) = self.extract.as_ref()?;
+        (!extract.columns.is_empty()).then_some(extract)
+    }
+
+    /// Whether it is the empty list, which is a filter to some entities only.
+    pub(super) fn is_empty(&self) -> bool {
+        self.root.is_empty()
+    }
+
+    /// The query with a condition added to each subquery, as `clause` has it for the entity.
+    pub(super) fn with_subqueries(
+        &self,
+        clause: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<String, Refusal> {
+        let mut changes = Vec::new();
+        self.change_subqueries(&self.root, clause, &mut changes)?;
+        let mut text = self.text.clone();
+        // They do not overlap and are found from the front.
+        for (span, changed) in changes.into_iter().rev() {
+            text.replace_range(span, &changed);
+        }
+        Ok(text)
+    }
+
+    fn change_subqueries(
+        &self,
+        nodes: &[Node],
+        clause: &dyn Fn(&str) -> Option<String>,
+        changes: &mut Vec<(Span, String)>,
+    ) -> Result<(), Refusal> {
+        if let Some(subquery) = subquery(nodes)
+            && let Some(added) = clause(subquery.entity)
+        {
+            let Some(query) = subquery.query else {
+                let end = subquery.end;
+                changes.push((end..end, format!(",{added}")));
+                return Ok(());
+            };
+            let text = &self.text[query.span.clone()];
+            let narrower = match Self::read(text)? {
+                None => added,
+                Some(ast) => match Self::read(&ast.with_subqueries(clause)?)? {
+                    None => added,
+                    Some(ast) => ast.and(&added),
+                },
+            };
+            changes.push((query.span.clone(), narrower));
+            return Ok(());
+        }
+        nodes
+            .iter()
+            .filter_map(Node::items)
+            .try_for_each(|inner| self.change_subqueries(inner, clause, changes))
     }
 
     /// The query with another projection in its outermost `extract`. The filter stays as it was
@@ -201,6 +253,39 @@ fn any_clause(clause: &[Node], test: &mut impl FnMut(&[Node]) -> bool) -> bool {
             .iter()
             .filter_map(Node::items)
             .any(|inner| any_clause(inner, test))
+}
+
+/// A query inside another.
+struct Subquery<'q> {
+    entity: &'q str,
+    /// Where the entity is named in full, and the query on it may follow.
+    end: usize,
+    /// What is asked of the entity, if anything is.
+    query: Option<&'q Node>,
+}
+
+/// Reads `["from", entity, query?, paging...]`, `["subquery", entity, query]` and
+/// `["select_<entity>", query]`.
+fn subquery(clause: &[Node]) -> Option<Subquery<'_>> {
+    let [head, rest @ ..] = clause else {
+        return None;
+    };
+    let (entity, end, query) = match (head.text()?, rest) {
+        ("from" | "subquery", [entity, rest @ ..]) => {
+            (entity.text()?, entity.span.end, rest.first())
+        }
+        (select, [query, ..]) => (select.strip_prefix("select_")?, head.span.end, Some(query)),
+        _ => return None,
+    };
+    let is_paging = |query: &&Node| {
+        let head = query.items().and_then(<[Node]>::first).and_then(Node::text);
+        matches!(head, Some("limit" | "offset" | "order_by"))
+    };
+    Some(Subquery {
+        entity,
+        end,
+        query: query.filter(|query| !is_paging(query)),
+    })
 }
 
 fn read_array(text: &str, span: Span, depth: usize) -> Result<Option<Vec<Node>>, Refusal> {

@@ -71,9 +71,9 @@ impl Extract {
     /// Reads `root` as PuppetDB does: `["extract", columns, filter?, ["group_by", ...]?]` with a
     /// single name allowed for the columns.
     ///
-    /// `None` where PuppetDB applies no projection (another operator, an empty column list, a
-    /// fourth element that is not a `group_by`; seen on 7.12.1 and 8.4.1, trap T9) and where the
-    /// columns are in no shape that it accepts, so that its own refusal reaches the client.
+    /// `None` where PuppetDB sees no `extract` (another operator, a fourth element that is not a
+    /// `group_by`; seen on 7.12.1 and 8.4.1, trap T9) and where the columns are in no shape that it
+    /// accepts, so that its own refusal reaches the client. An empty list projects every column.
     pub(super) fn read(root: &[Node]) -> Option<(Self, Place)> {
         let [head, columns_at, rest @ ..] = root else {
             return None;
@@ -93,9 +93,6 @@ impl Extract {
             Some(items) => items.iter().map(Column::read).collect::<Option<Vec<_>>>()?,
             None => vec![Column::read(columns_at)?],
         };
-        if columns.is_empty() {
-            return None;
-        }
         let place = Place {
             columns: columns_at.span.clone(),
             filter: filter.map(|node| node.span.clone()),

@@ -143,6 +143,26 @@ impl Share {
         self.owned.as_deref()
     }
 
+    /// What a subquery of `entity` is narrowed to: stale copies match nothing there either.
+    pub(crate) fn within(&self, entity: &str) -> Option<String> {
+        let is_of_nodes = matches!(
+            &*entity.replace('-', "_"),
+            "nodes"
+                | "facts"
+                | "fact_contents"
+                | "factsets"
+                | "inventory"
+                | "catalogs"
+                | "resources"
+                | "edges"
+                | "package_inventory"
+                | "catalog_inputs"
+                | "catalog_input_contents"
+        );
+        let owned = self.owned().filter(|_| is_of_nodes)?;
+        (owned != ALWAYS).then(|| owned.to_owned())
+    }
+
     /// AST that selects the reports that count, or the events of such reports; `None` if all do.
     pub(crate) fn reports(&self) -> Option<&str> {
         self.history.as_ref().map(|history| &*history.reports)
@@ -376,6 +396,22 @@ mod tests {
         assert_eq!(
             asked(older, A),
             Some(format!(r#"["and",{not_n},["or",["not",{not_n}],{older}]]"#))
+        );
+        // No stale copy matches in a subquery either; history is everybody's.
+        let subqueries = r#"["and",["in","hash",["from","nodes",["extract",["h"],["=","x",1]]]],["in","c",["extract","c",["select_facts",["subquery","reports",["=","y",2]]]]],["in","z",["from","catalogs",["limit",1]]]]"#;
+        let expected = format!(
+            r#"["and",{not_n},["and",["in","hash",["from","nodes",["extract",["h"],["and",{not_n},["=","x",1]]]]],["in","c",["extract","c",["select_facts",["and",{not_n},["subquery","reports",["=","y",2]]]]]],["in","z",["from","catalogs",{not_n},["limit",1]]]]]"#
+        );
+        assert_eq!(asked(subqueries, A), Some(expected));
+        // Every column.
+        assert_eq!(
+            asked(r#"["extract",[]]"#, A),
+            Some(format!(r#"["extract",[],{not_n}]"#))
+        );
+        assert_eq!(
+            asked("[]", A).as_deref(),
+            Some("[]"),
+            "for the backend to refuse"
         );
         // What is no AST is for the backend to refuse.
         assert_eq!(asked("nodes {}", A).as_deref(), Some("nodes {}"));
