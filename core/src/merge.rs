@@ -4,18 +4,21 @@ pub mod aggregates;
 pub mod damage;
 pub mod drilldown;
 pub mod fold;
+mod group;
 mod holder;
 pub mod jolokia;
 pub mod listing;
 pub mod names;
 pub mod owners;
 pub mod records;
+pub mod sets;
+pub mod subjects;
 pub mod version;
 mod whole;
 
 use crate::answer::{Answer, Pieces, pretty};
 use crate::json::{ScanError, check_utf8};
-use crate::plan::Ask;
+use crate::plan::{Ask, Scope};
 use crate::round::{BackendId, Part, Reply, Verdict, verdict};
 
 use damage::Damage;
@@ -35,6 +38,10 @@ pub enum Merge {
     Metrics(jolokia::Metrics),
     /// The union of flat lists.
     List(listing::ListMerge),
+    /// The union of records that belong to no node.
+    Set(sets::SetMerge),
+    /// How many subjects of events there are.
+    Summaries(subjects::Summaries),
     /// The backend that has it; what to ask instead where that one's version cannot answer.
     Holder(Option<Box<Fan>>),
 }
@@ -44,6 +51,9 @@ pub enum Merge {
 pub struct Fan {
     /// What is asked.
     pub ask: Ask,
+    /// What is asked beside it. A backend that answers one of these questions and not the others
+    /// has failed.
+    pub further: Vec<Ask>,
     /// How the answers become one.
     pub merge: Merge,
     /// How the answer is written.
@@ -81,6 +91,7 @@ impl Fan {
     pub(crate) fn new(ask: Ask, merge: Merge) -> Self {
         Self {
             ask,
+            further: Vec::new(),
             layout: Layout::AsItCame,
             drilldown: None,
             cache_key: None,
@@ -101,14 +112,33 @@ impl Fan {
             return self;
         }
         match self.merge {
-            Merge::Records(_) | Merge::Aggregates(_) | Merge::List(_) => Self {
+            Merge::Records(_) | Merge::Aggregates(_) | Merge::List(_) | Merge::Set(_) => Self {
                 ask: self.ask.without("pretty"),
                 layout: Layout::Pretty,
                 ..self
             },
             // Served as one backend sends it, or the parameter is refused by all of them.
-            Merge::Version | Merge::First | Merge::Metrics(_) | Merge::Holder(_) => self,
+            Merge::Version
+            | Merge::First
+            | Merge::Metrics(_)
+            | Merge::Holder(_)
+            | Merge::Summaries(_) => self,
         }
+    }
+
+    /// All that a backend is asked, in the order in which a round holds its parts.
+    pub fn asks(&self) -> impl Iterator<Item = &Ask> + Clone {
+        std::iter::once(&self.ask).chain(&self.further)
+    }
+
+    /// Whether it matters which reports several backends have.
+    pub fn is_history(&self) -> bool {
+        self.asks().any(|ask| ask.scope().is_history())
+    }
+
+    /// Whether every backend is asked the same, whichever nodes it owns.
+    pub fn is_undivided(&self) -> bool {
+        self.asks().all(|ask| ask.scope() == Scope::Everything)
     }
 
     /// Whether a backend that answered with `status` is not missed in the answer.
@@ -116,8 +146,8 @@ impl Fan {
         self.absence == Absence::IsEmpty && status == 404
     }
 
-    /// Merges a round, which holds its parts in configured order. `limits` are those that were sent
-    /// to each of them.
+    /// Merges a round, which holds its parts in configured order, those of one backend in the order
+    /// of the questions. `limits` are those that were sent to each of them.
     pub fn merge(
         &self,
         round: &[Part<'_>],
@@ -163,6 +193,8 @@ impl Merge {
             Self::First => whole::first(round),
             Self::Metrics(metrics) => whole::metrics(metrics, round),
             Self::List(plan) => listing::merge(plan, round),
+            Self::Set(plan) => sets::merge(plan, round, context),
+            Self::Summaries(plan) => subjects::merge(plan, round, context),
             Self::Holder(otherwise) => holder::merge(round, otherwise.as_deref()),
         }
     }

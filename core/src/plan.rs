@@ -4,6 +4,7 @@
 
 mod ask;
 mod cache_key;
+mod carrier;
 mod exact;
 mod history;
 mod metrics;
@@ -95,10 +96,6 @@ fn plan_as_it_came(
     let as_it_came = || Ask::as_it_came(route.path, params);
     let pass = || Ok(Plan::Turns(as_it_came(), Turns::Configured));
     let fan = |merge| Ok(Plan::Fan(Fan::new(as_it_came(), merge)));
-    let counts = |plan| match settings.strategy {
-        Strategy::Freshness | Strategy::Static => Ok(Plan::Fan(plan)),
-        Strategy::Exact => exact::counts(plan, route, params),
-    };
     match rule(route, settings) {
         Rule::Write => Ok(Plan::Write),
         Rule::FirstGood => pass(),
@@ -118,12 +115,17 @@ fn plan_as_it_came(
             Ok(metrics::plan(route, params))
         }
         Rule::FactNames => history::fact_names(route, params, settings).map(Plan::Fan),
-        Rule::EventCounts => counts(history::event_counts(route, params)?),
-        Rule::AggregateEventCounts => counts(history::aggregate_event_counts(route, params)),
+        Rule::EventCounts => history::event_counts(route, params).map(Plan::Fan),
+        Rule::AggregateEventCounts => Ok(Plan::Fan(history::aggregate_event_counts(route, params))),
         Rule::OfReport => fan(Merge::Holder(None)),
         Rule::EventsOfReport => history::events_of_report(route, params, settings).map(Plan::Fan),
         Rule::Owned => exact::owned(route, params, settings).map(exact::known_by_all),
         Rule::OwnedBelow => exact::owned(route, params, settings),
+        Rule::Set => exact::sets::plan(route, params, settings).map(Plan::Fan),
+        Rule::Subjects => exact::history(exact::subjects::counts(route, params)?, route, params),
+        Rule::Summaries => {
+            exact::history(exact::subjects::summaries(route, params)?, route, params)
+        }
         Rule::Nodes
         | Rule::Facts
         | Rule::NamedFacts
@@ -272,11 +274,23 @@ fn record_merge(
     params: &Params<'_>,
     settings: &Settings,
 ) -> Plan {
+    let ask = selection.ask.clone();
+    let merge = merge_of_records(selection, keep, mark, params, settings);
+    Plan::Fan(Fan::new(ask, Merge::Records(merge)))
+}
+
+fn merge_of_records(
+    selection: Selection,
+    keep: Keep,
+    mark: Mark,
+    params: &Params<'_>,
+    settings: &Settings,
+) -> RecordMerge {
     let Selection {
-        ask,
         order,
         window,
         strip,
+        ..
     } = selection;
     let total = if params.is_true("include_total") {
         Total::Added
@@ -296,7 +310,7 @@ fn record_merge(
         name: settings.source.clone(),
         mark,
     };
-    let merge = Merge::Records(RecordMerge {
+    RecordMerge {
         keep,
         order,
         text_order,
@@ -304,8 +318,7 @@ fn record_merge(
         strip,
         provenance,
         total,
-    });
-    Plan::Fan(Fan::new(ask, merge))
+    }
 }
 
 fn facts_keep(settings: &Settings) -> Keep {

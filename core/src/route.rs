@@ -52,6 +52,12 @@ pub enum Rule {
     Owned,
     /// The same below something that a backend may not know.
     OwnedBelow,
+    /// The union of what the records of owners name: no node, but what nodes have in common.
+    Set,
+    /// The counts of each subject, a subject of several backends counted once.
+    Subjects,
+    /// How many subjects there are, by what happened to them.
+    Summaries,
     /// A write or an administrative request, which pdbmux does not take (ruling 2).
     Write,
 }
@@ -150,6 +156,9 @@ const EDGE: &[&str] = &[
 ];
 const PACKAGE: &[&str] = &["certname", "package_name", "version", "provider"];
 const INPUT: &[&str] = &["certname", "type", "name"];
+const NAME: &[&str] = &["name"];
+const VERSION: &[&str] = &["package_name", "version", "provider"];
+const TYPED_PATH: &[&str] = &["path", "type"];
 const REPORT: &[&str] = &["hash"];
 /// An event has no id. These columns tell one from another; columns that only say when and by whom
 /// it was received are left out, since each backend stamps its own (ruling 3, trap T1).
@@ -172,7 +181,7 @@ pub const ROUTES: &[Row] = &[
     records("/pdb/query/v4/facts", Rule::Facts, "facts", FACT).kept().exactly(Rule::Owned),
     records("/pdb/query/v4/facts/{}", Rule::NamedFacts, "facts", CERTNAME).kept().exactly(Rule::Owned),
     records("/pdb/query/v4/facts/{}/{}", Rule::NamedFacts, "facts", CERTNAME).kept().exactly(Rule::Owned),
-    records("/pdb/query/v4/fact-names", Rule::FactNames, "fact-names", &["name"]).kept(),
+    records("/pdb/query/v4/fact-names", Rule::FactNames, "fact-names", NAME).kept(),
     records("/pdb/query/v4/fact-contents", Rule::FirstGood, "fact-contents", CONTENT).exactly(Rule::Owned),
     records("/pdb/query/v4/factsets", Rule::FirstGood, "factsets", CERTNAME).exactly(Rule::Owned),
     records("/pdb/query/v4/inventory", Rule::FirstGood, "inventory", CERTNAME).exactly(Rule::Owned),
@@ -184,6 +193,10 @@ pub const ROUTES: &[Row] = &[
     records("/pdb/query/v4/package-inventory", Rule::FirstGood, "package-inventory", PACKAGE).exactly(Rule::Owned),
     records("/pdb/query/v4/catalog-inputs", Rule::FirstGood, "catalog-inputs", CERTNAME).exactly(Rule::Owned),
     records("/pdb/query/v4/catalog-input-contents", Rule::FirstGood, "catalog-input-contents", INPUT).exactly(Rule::Owned),
+    records("/pdb/query/v4/environments", Rule::FirstGood, "environments", NAME).exactly(Rule::Set),
+    records("/pdb/query/v4/producers", Rule::FirstGood, "producers", NAME).exactly(Rule::Set),
+    records("/pdb/query/v4/packages", Rule::FirstGood, "packages", VERSION).exactly(Rule::Set),
+    records("/pdb/query/v4/fact-paths", Rule::FirstGood, "fact-paths", TYPED_PATH).exactly(Rule::Set),
     records("/pdb/query/v4/environments/{}/facts", Rule::FirstGood, "facts", FACT).exactly(Rule::OwnedBelow),
     records("/pdb/query/v4/environments/{}/facts/{}", Rule::FirstGood, "facts", FACT).exactly(Rule::OwnedBelow),
     records("/pdb/query/v4/environments/{}/facts/{}/{}", Rule::FirstGood, "facts", FACT).exactly(Rule::OwnedBelow),
@@ -197,8 +210,8 @@ pub const ROUTES: &[Row] = &[
     records("/pdb/query/v4/environments/{}/reports", Rule::FirstGood, "reports", REPORT).exactly(Rule::OwnedBelow),
     records("/pdb/query/v4/environments/{}/events", Rule::FirstGood, "events", EVENT).exactly(Rule::OwnedBelow),
     records("/pdb/query/v4/producers/{}/reports", Rule::FirstGood, "reports", REPORT).exactly(Rule::OwnedBelow),
-    records("/pdb/query/v4/event-counts", Rule::EventCounts, "event-counts", &[]),
-    records("/pdb/query/v4/aggregate-event-counts", Rule::AggregateEventCounts, "aggregate-event-counts", &[]),
+    records("/pdb/query/v4/event-counts", Rule::EventCounts, "event-counts", &[]).exactly(Rule::Subjects),
+    records("/pdb/query/v4/aggregate-event-counts", Rule::AggregateEventCounts, "aggregate-event-counts", &[]).exactly(Rule::Summaries),
     records("/pdb/query/v4/reports/{}/events", Rule::EventsOfReport, "events", EVENT),
     row("/pdb/query/v4/reports/{}/logs", Rule::OfReport).bodies(Bodies::ReadHere),
     row("/pdb/query/v4/reports/{}/metrics", Rule::OfReport).bodies(Bodies::ReadHere),

@@ -147,16 +147,28 @@ fn describe_fan(fan: &Fan) -> Value {
             Merge::First => "ask all backends and give the first answer",
             Merge::Metrics(_) => "ask all backends and combine their metrics",
             Merge::List(_) => "ask all backends and unite their lists",
+            Merge::Set(_) => "ask all backends and list each record once",
+            Merge::Summaries(_) => "ask all backends and count the subjects of events",
             Merge::Holder(_) => "ask all backends and give the answer of the one that has it",
         },
-        "each_is_asked_for": match fan.ask.scope() {
-            Scope::Everything => "everything",
-            Scope::Owned => "the nodes that it owns",
-            Scope::Reports | Scope::Events => "the reports that no other speaks for",
-        },
+        "each_is_asked_for": asked_for(fan.ask.scope()),
         "target": fan.ask.target(),
+        "beside": fan.further.iter().map(|ask| json!({
+            "each_is_asked_for": asked_for(ask.scope()),
+            "target": ask.target(),
+        })).collect::<Vec<_>>(),
         "cache_key": fan.cache_key,
     })
+}
+
+fn asked_for(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Everything => "everything",
+        Scope::Owned => "the nodes that it owns",
+        Scope::Reports | Scope::Events => "the reports that no other speaks for",
+        Scope::Listed(_) => "what the nodes that it owns name",
+        Scope::Living => "the nodes that it owns, if some node is held twice",
+    }
 }
 
 fn strategy(strategy: Strategy) -> &'static str {

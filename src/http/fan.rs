@@ -7,7 +7,7 @@ use pdbmux_core::answer::Pieces;
 use pdbmux_core::merge::fold::FoldError;
 use pdbmux_core::merge::owners::FreshnessMap;
 use pdbmux_core::merge::{Context, Fan, Merged, Outcome};
-use pdbmux_core::plan::{Ask, Scope};
+use pdbmux_core::plan::Ask;
 use pdbmux_core::round::BackendId;
 use tokio::time::Instant;
 
@@ -57,11 +57,10 @@ impl App {
         // Backends that failed, so that others have to speak for their nodes.
         let mut failed = Vec::new();
         loop {
-            let gathered = match fan.ask.scope() {
-                Scope::Everything => self.gather(&fan, since).await,
-                Scope::Owned | Scope::Reports | Scope::Events => {
-                    self.gather_shares(&fan, since, &mut failed).await
-                }
+            let gathered = if fan.is_undivided() {
+                self.gather(&fan, since).await
+            } else {
+                self.gather_shares(&fan, since, &mut failed).await
             };
             let skipped = gathered.skipped.clone();
             let (mut round, merged) = self.settle(&fan, gathered).await;
@@ -70,7 +69,7 @@ impl App {
             }
             let is_damaged =
                 |asked: &Asked| merged.damaged.iter().any(|(id, _)| *id == asked.backend);
-            if fan.ask.scope() == Scope::Everything || !round.iter().any(is_damaged) {
+            if fan.is_undivided() || !round.iter().any(is_damaged) {
                 round.append(&mut failed);
                 round.sort_by_key(|asked| asked.backend);
                 return self.conclude(&fan, round, &skipped, merged);
@@ -87,7 +86,7 @@ impl App {
         let Pool { asked, mut skipped } = self.upstream.pool();
         let asks: Vec<_> = asked
             .into_iter()
-            .map(|backend| (backend, fan.ask.clone()))
+            .flat_map(|backend| fan.asks().map(move |ask| (backend, ask.clone())))
             .collect();
         let map = async {
             if fan.merge.needs_freshness() {
@@ -98,7 +97,8 @@ impl App {
         };
         let (mut round, mut map) = tokio::join!(self.upstream.fan_out(&asks), map);
         if let Some(known) = map {
-            let contributors = successes(&round);
+            let mut contributors = successes(&round);
+            contributors.dedup();
             let covering = self.freshness.covering(known, &contributors, since).await;
             for backend in contributors
                 .into_iter()
@@ -118,8 +118,9 @@ impl App {
             round.extend(silent);
             round.sort_by_key(|asked| asked.backend);
         }
+        let asks = round.iter().zip(fan.asks().cycle());
         Gathered {
-            asks: vec![fan.ask.clone(); round.len()],
+            asks: asks.map(|(_, ask)| ask.clone()).collect(),
             round,
             skipped,
             map,
@@ -286,5 +287,7 @@ pub(super) fn split(round: Vec<Asked>) -> (Vec<bytes::Bytes>, Without) {
             Err(failure) => without.push((backend, failure)),
         }
     }
+    // One that failed more than one question is missed once.
+    without.dedup_by_key(|(backend, _)| *backend);
     (bodies, without)
 }

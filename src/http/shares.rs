@@ -6,6 +6,7 @@
 //! question how many nodes it has.
 
 use pdbmux_core::merge::Fan;
+use pdbmux_core::merge::owners::Shares;
 use pdbmux_core::plan::{Ask, census, census_ask};
 use pdbmux_core::round::{BackendId, Reply};
 use tokio::time::Instant;
@@ -43,7 +44,7 @@ impl App {
                 result: Err(Failure::Unlisted),
             }));
             let shares = self.freshness.shares(&map, &among).await;
-            let shares = if fan.ask.scope().is_history() && shares.overlap() {
+            let shares = if fan.is_history() && shares.overlap() {
                 match self.freshness.with_history(shares).await {
                     Ok(shares) => shares,
                     Err(backends) => {
@@ -57,23 +58,14 @@ impl App {
             } else {
                 shares
             };
-            let asks: Vec<_> = among
-                .iter()
-                .filter_map(|backend| {
-                    let share = shares.of(*backend)?;
-                    note_share(*backend, share);
-                    Some((*backend, fan.ask.within(share)))
-                })
-                .collect();
-            answered.retain(|(ask, part)| {
-                let is_it =
-                    |(backend, now): &(BackendId, Ask)| *backend == part.backend && now == ask;
-                asks.iter().any(is_it)
-            });
-            let is_known = |backend| answered.iter().any(|(_, part)| part.backend == backend);
+            let asks = questions(fan, &shares, &among);
+            let is_of = |(ask, part): &(Ask, Asked), (backend, now): &(BackendId, Ask)| {
+                *backend == part.backend && now == ask
+            };
+            answered.retain(|known| asks.iter().any(|asked| is_of(known, asked)));
             let open: Vec<_> = asks
                 .iter()
-                .filter(|(backend, _)| !is_known(*backend))
+                .filter(|asked| !answered.iter().any(|known| is_of(known, asked)))
                 .cloned()
                 .collect();
             let (round, counts) =
@@ -88,16 +80,18 @@ impl App {
                 map = self.freshness.renewed(map).await;
                 continue;
             }
-            let (good, bad): (Vec<_>, Vec<_>) =
-                answered.drain(..).partition(|(_, part)| answers(fan, part));
-            if bad.is_empty() || !good.iter().any(|(_, part)| is_success(part)) {
-                answered = good.into_iter().chain(bad).collect();
+            // In the order of the questions, whenever each was answered.
+            answered.sort_by_key(|known| asks.iter().position(|asked| is_of(known, asked)));
+            let bad = failing(fan, &answered);
+            let is_bad = |(_, part): &(Ask, Asked)| bad.contains(&part.backend);
+            if bad.is_empty() || !answered.iter().any(|it| is_success(&it.1) && !is_bad(it)) {
                 break;
             }
-            failed.extend(bad.into_iter().map(|(_, part)| part));
+            let (lost, good): (Vec<_>, Vec<_>) = answered.drain(..).partition(is_bad);
+            let lost = lost.into_iter().map(|(_, part)| part);
+            failed.extend(lost.filter(|part| !answers(fan, part)));
             answered = good;
         }
-        answered.sort_by_key(|(_, part)| part.backend);
         let (asks, round) = answered.into_iter().unzip();
         Gathered {
             round,
@@ -124,6 +118,25 @@ impl App {
         let counts = self.upstream.fan_out(&asks).await.into_iter();
         counts.map(counted).collect()
     }
+}
+
+/// What each of `among` is asked.
+fn questions(fan: &Fan, shares: &Shares, among: &[BackendId]) -> Vec<(BackendId, Ask)> {
+    let shares = among.iter().filter_map(|id| Some((*id, shares.of(*id)?)));
+    shares
+        .flat_map(|(backend, share)| {
+            note_share(backend, share);
+            let asks = fan.asks().filter(|ask| ask.concerns(share));
+            asks.map(move |ask| (backend, ask.within(share)))
+        })
+        .collect()
+}
+
+/// Those that did not answer all that they were asked.
+fn failing(fan: &Fan, answered: &[(Ask, Asked)]) -> Vec<BackendId> {
+    let parts = answered.iter().map(|(_, part)| part);
+    let failing = parts.filter(|part| !answers(fan, part));
+    failing.map(|part| part.backend).collect()
 }
 
 fn is_success(part: &Asked) -> bool {

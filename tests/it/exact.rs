@@ -3,4 +3,6 @@
 mod backend;
 mod explain;
 mod history;
+mod sets;
 mod shares;
+mod subjects;

@@ -20,6 +20,7 @@ pub use rows::Rows;
 
 use crate::json::{Members, unquote};
 use number::NumberError;
+use plan::Meeting;
 use total::Effort;
 
 /// Why sound bodies could not be folded.
@@ -83,7 +84,7 @@ impl<'b> Row<'b> {
 /// Rows come in the order in which their groups first appear. Groups meet *across* backends only:
 /// a backend that lists a key twice (a repeated summary does that) has its first row folded with
 /// the first rows of the others, its second with the second. So one backend's answer comes out as
-/// it went in.
+/// it went in. Where the plan says that rows are records ([`FoldPlan::of_records`]) all of them meet.
 ///
 /// # Errors
 /// Numbers too large or too long to combine.
@@ -92,10 +93,11 @@ pub fn fold<'b>(plan: &FoldPlan, answers: Vec<Rows<'b>>) -> Result<Vec<Row<'b>>,
     let mut slots: HashMap<rows::Key<'b>, Slot> = HashMap::new();
     for (backend, Rows(rows)) in answers.into_iter().enumerate() {
         for (key, row) in rows {
-            let place = if plan.lists_records() {
-                groups.len()
-            } else {
-                slots.entry(key).or_default().place(backend, groups.len())
+            let fresh = groups.len();
+            let place = match plan.meeting() {
+                _ if plan.lists_records() => fresh,
+                Meeting::AcrossBackends => slots.entry(key).or_default().place(backend, fresh),
+                Meeting::Everywhere => slots.entry(key).or_default().first(fresh),
             };
             match groups.get_mut(place) {
                 Some(group) => group.others.push(row),
@@ -128,6 +130,15 @@ struct Slot {
 }
 
 impl Slot {
+    /// The place of the one group that every row goes to.
+    fn first(&mut self, fresh: usize) -> usize {
+        if let Some(&place) = self.groups.first() {
+            return place;
+        }
+        self.groups.push(fresh);
+        fresh
+    }
+
     /// The place of the group that the next row of `backend` goes to; `fresh` if it opens one.
     fn place(&mut self, backend: usize, fresh: usize) -> usize {
         if self.backend != backend {

@@ -13,6 +13,8 @@ pub enum ColumnKind {
     JsonText,
     /// A fact path stored as one string, which sorts as that string.
     FactPath,
+    /// The depth of a fact path, which a record shows by its path alone.
+    PathDepth,
 }
 
 /// Tells how `field` of `entity` compares, as PuppetDB's own table of columns says.
@@ -22,6 +24,7 @@ pub enum ColumnKind {
 pub fn column_kind(entity: &str, field: &str) -> ColumnKind {
     match (entity, field) {
         ("fact-paths" | "fact_paths", "path") => ColumnKind::FactPath,
+        ("fact-paths" | "fact_paths", "depth") => ColumnKind::PathDepth,
         ("events", "old_value" | "new_value") => ColumnKind::JsonText,
         (_, "value" | "parameters" | "facts") => ColumnKind::Jsonb,
         // Taken out of a document by key, so that a node without it has an SQL null.
@@ -41,6 +44,7 @@ pub(super) fn place<'f>(entity: &str, field: &'f str) -> (&'f str, Option<&'stat
             ("subject", Some("title"))
         }
         ("event-counts" | "event_counts", "resource_type") => ("subject", Some("type")),
+        ("fact-paths" | "fact_paths", "depth") => ("path", None),
         _ => (field, None),
     }
 }

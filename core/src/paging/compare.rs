@@ -25,6 +25,9 @@ pub fn compare_values(column: ColumnKind, a: &[u8], b: &[u8]) -> Ordering {
             (Kind::Array, Kind::Array) => compare_text_arrays(a, b, 0),
             _ => compare_nested(a, b, 0),
         }),
+        ColumnKind::PathDepth => {
+            nulls_last(a, b, |a, b| elements(a).count().cmp(&elements(b).count()))
+        }
         ColumnKind::FactPath => nulls_last(a, b, |a, b| encode_path(a).cmp(&encode_path(b))),
     }
 }

@@ -8,6 +8,8 @@ use crate::query::{Atom, Query};
 use crate::route::{Bodies, Route};
 use crate::settings::Strategy;
 
+use super::carrier::{self, Carrier};
+
 /// Longest path and query of a request line. PuppetDB's web server refuses heads above 8 KiB with
 /// 414 or 431 (section 1.6 of the wire notes); the rest is room for the other headers.
 const LONGEST_TARGET: usize = 6 << 10;
@@ -34,6 +36,10 @@ pub enum Scope {
     Reports,
     /// The events of those reports.
     Events,
+    /// Those of a set that the records of its share name.
+    Listed(&'static [Carrier]),
+    /// As `Owned`, if some node is held twice; if none is, there is nothing to be asked.
+    Living,
 }
 
 impl Scope {
@@ -97,11 +103,16 @@ impl Ask {
     #[must_use]
     pub fn within(&self, share: &Share) -> Self {
         let mut within = self.clone();
+        let listed;
         let clause = match self.scope {
             Scope::Everything => return within,
-            Scope::Owned => share.owned(),
+            Scope::Owned | Scope::Living => share.owned(),
             Scope::Reports => share.reports(),
             Scope::Events => share.events(),
+            Scope::Listed(carriers) => {
+                listed = share.owned().map(|owned| carrier::clause(carriers, owned));
+                listed.as_deref()
+            }
         };
         let text = self.clone().with_limit(None).query();
         let Ok(params) = Params::read(&text) else {
@@ -123,6 +134,18 @@ impl Ask {
             within.pairs = params.forward(&[("query", narrowed)]);
         }
         within
+    }
+
+    /// Whether there is something to be asked of a backend that speaks for `share`.
+    pub fn concerns(&self, share: &Share) -> bool {
+        match self.scope {
+            Scope::Everything
+            | Scope::Owned
+            | Scope::Reports
+            | Scope::Events
+            | Scope::Listed(_) => true,
+            Scope::Living => share.owned().is_some(),
+        }
     }
 
     /// The same without a parameter.

@@ -2,6 +2,9 @@
 //! holds. Each backend is asked for its own nodes alone, so whatever the answers are made of, rows,
 //! counts or pages, is disjoint and adds up.
 
+pub(super) mod sets;
+pub(super) mod subjects;
+
 use crate::Refusal;
 use crate::merge::records::{Keep, Total};
 use crate::merge::{Absence, Fan, Merge};
@@ -62,11 +65,13 @@ fn scope(route: &Route<'_>, query: &Query) -> Scope {
     }
 }
 
-/// The same question as in the other modes, asked of each backend for the history that counts.
-pub(super) fn counts(plan: Fan, route: &Route<'_>, params: &Params<'_>) -> Result<Plan, Refusal> {
-    let query = Query::read(params.get("query"))?;
+/// The same questions, put to each backend for the history that counts.
+pub(super) fn history(plan: Fan, route: &Route<'_>, params: &Params<'_>) -> Result<Plan, Refusal> {
+    let scope = scope(route, &Query::read(params.get("query"))?);
+    let further = plan.further.into_iter();
     Ok(Plan::Fan(Fan {
-        ask: plan.ask.of(scope(route, &query)),
+        ask: plan.ask.of(scope),
+        further: further.map(|ask| ask.of(scope)).collect(),
         ..plan
     }))
 }

@@ -11,10 +11,10 @@ use crate::paging::{RecordOrder, Window};
 use crate::params::Params;
 use crate::query::Query;
 use crate::route::Route;
-use crate::settings::Settings;
+use crate::settings::{Settings, Strategy};
 
 use super::records::Paging;
-use super::{Ask, Plan};
+use super::{Ask, Plan, Scope, carrier};
 
 /// `/fact-names` (R086-R092).
 pub(super) fn fact_names(
@@ -33,8 +33,12 @@ pub(super) fn fact_names(
     // Whole lists are short, and no cut of one can be relied on: what a database that orders text by
     // a language leaves off may belong into the window (trap T12).
     let changes = [("limit", None), ("offset", None)];
+    let scope = match settings.strategy {
+        Strategy::Freshness | Strategy::Static => Scope::Everything,
+        Strategy::Exact => Scope::Listed(carrier::FACT_NAMES),
+    };
     Ok(Fan::new(
-        Ask::new(route.path, params, &changes),
+        Ask::new(route.path, params, &changes).of(scope),
         Merge::List(ListMerge {
             direction,
             window,

@@ -86,7 +86,11 @@ impl Selection {
         if let Query::Ast(ast) = query
             && let Some(extract) = ast.extract()
         {
-            strip = missing(extract, needed, &order_by);
+            strip = missing(
+                extract,
+                needed,
+                &RecordOrder::new(&order_by, route.row.entity),
+            );
             if !strip.is_empty() {
                 let mut wider = extract.clone();
                 wider
@@ -108,12 +112,12 @@ impl Selection {
 
 /// The columns that must be asked for beside those of `extract`: what the merge reads and what is
 /// sorted by (trap T11), each once.
-fn missing(extract: &Extract, needed: &[&str], order_by: &OrderBy) -> Vec<String> {
+fn missing(extract: &Extract, needed: &[&str], order: &RecordOrder) -> Vec<String> {
     let mut missing: Vec<String> = Vec::new();
     let wanted = needed
         .iter()
         .copied()
-        .chain(order_by.fields.iter().map(|field| &*field.field));
+        .chain(order.members().iter().map(String::as_str));
     for name in wanted {
         if !extract.projects(name) && !missing.iter().any(|known| known == name) {
             missing.push(name.to_owned());
@@ -147,16 +151,7 @@ pub(super) fn aggregates(
     if pushed {
         changes.extend([("limit", None), ("offset", None)]);
     } else {
-        if let Some(field) = paging
-            .order_by
-            .fields
-            .iter()
-            .find(|field| !has(extract, &field.field))
-        {
-            return Err(Refusal::OrderByAbsent {
-                field: field.field.clone(),
-            });
-        }
+        ordered_within(extract, &paging.order_by)?;
         changes.extend(UNPAGED);
     }
     let total = match () {
@@ -182,6 +177,17 @@ pub(super) fn aggregates(
             source: None,
         },
     )))
+}
+
+/// Refuses to order the rows of a grouped `extract` by a column that they do not have.
+pub(super) fn ordered_within(extract: &Extract, order_by: &OrderBy) -> Result<(), Refusal> {
+    let mut fields = order_by.fields.iter();
+    match fields.find(|field| !has(extract, &field.field)) {
+        None => Ok(()),
+        Some(field) => Err(Refusal::OrderByAbsent {
+            field: field.field.clone(),
+        }),
+    }
 }
 
 /// Whether the rows of a grouped `extract` have the column `name`, seen by the client or not.

@@ -142,6 +142,11 @@ impl Ast {
                 text.replace_range(span.clone(), &format!("[\"group_by\"{separator}{items}]"));
             }
         }
+        if place.group_by.is_none() && !extract.group_by.is_empty() {
+            let before = place.filter.as_ref().unwrap_or(&place.columns);
+            let items = Column::list(&extract.group_by);
+            text.insert_str(before.end, &format!(",[\"group_by\",{items}]"));
+        }
         let columns = Column::list(&extract.columns);
         text.replace_range(place.columns.clone(), &format!("[{columns}]"));
         text

@@ -54,6 +54,17 @@ pub(super) enum Shown {
 pub struct FoldPlan {
     columns: Columns,
     hidden: Vec<String>,
+    meeting: Meeting,
+}
+
+/// Which rows of one key become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Meeting {
+    /// Those of different backends. A key that one backend lists twice stays twice.
+    #[default]
+    AcrossBackends,
+    /// All of them.
+    Everywhere,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,7 +178,18 @@ impl FoldPlan {
                 .collect(),
             group_by: extract.group_by.clone(),
         };
-        Ok(Some((Self { columns, hidden }, forwarded)))
+        let plan = Self {
+            columns,
+            hidden,
+            meeting: Meeting::default(),
+        };
+        Ok(Some((plan, forwarded)))
+    }
+
+    /// The same for rows each of which is made of one record: those of one backend meet too.
+    pub(crate) fn of_records(mut self) -> Self {
+        self.meeting = Meeting::Everywhere;
+        self
     }
 
     /// The same, `count` being asked for by pdbmux alone.
@@ -181,6 +203,7 @@ impl FoldPlan {
         Self {
             columns: Columns::Counts(&["subject_type", "subject"]),
             hidden: Vec::new(),
+            meeting: Meeting::default(),
         }
     }
 
@@ -190,6 +213,7 @@ impl FoldPlan {
         Self {
             columns: Columns::Counts(&["summarize_by"]),
             hidden: Vec::new(),
+            meeting: Meeting::default(),
         }
     }
 
@@ -202,8 +226,13 @@ impl FoldPlan {
         self.lists_records()
     }
 
+    /// Which rows of one key become one.
+    pub(super) fn meeting(&self) -> Meeting {
+        self.meeting
+    }
+
     /// Whether every row is a record of its own, so that none folds (R129).
-    pub(super) fn lists_records(&self) -> bool {
+    pub(crate) fn lists_records(&self) -> bool {
         matches!(self.columns, Columns::Records)
     }
 

@@ -1,0 +1,172 @@
+//! Plans of event counts, in which a subject that several backends know is one subject.
+
+use crate::Refusal;
+use crate::merge::aggregates::{AggregateMerge, CountsFilter};
+use crate::merge::fold::FoldPlan;
+use crate::merge::records::Total;
+use crate::merge::sets::{SetMerge, Shape};
+use crate::merge::subjects::{Subject, Summaries, Summary};
+use crate::merge::{Fan, Merge};
+use crate::paging::{OrderBy, RecordOrder, Window};
+use crate::params::Params;
+use crate::plan::records::Paging;
+use crate::plan::{Ask, history};
+use crate::query::Query;
+use crate::route::Route;
+
+/// Parameters of event counts that are applied here where counts are made of events.
+const APPLIED: [&str; 7] = [
+    "summarize_by",
+    "count_by",
+    "counts_filter",
+    "limit",
+    "offset",
+    "order_by",
+    "include_total",
+];
+/// What `/aggregate-event-counts` takes of them.
+const SUMMARIZING: [&str; 3] = ["summarize_by", "count_by", "counts_filter"];
+/// Which events count, in a way that only the events themselves show.
+const DISTINCT: [&str; 3] = [
+    "distinct_resources",
+    "distinct_start_time",
+    "distinct_end_time",
+];
+/// Parameters that every event route takes.
+const COMMON: [&str; 5] = [
+    "query",
+    "origin",
+    "timeout",
+    "optimize_drop_unused_joins",
+    "include_facts_expiration",
+];
+
+/// `/event-counts`. Counts of events add up. Counts of the nodes that they happened on
+/// (`count_by=certname`) do not, since a node that moved has reports in several backends.
+pub(in crate::plan) fn counts(route: &Route<'_>, params: &Params<'_>) -> Result<Fan, Refusal> {
+    let added = history::event_counts(route, params)?;
+    let Merge::Aggregates(merge) = &added.merge else {
+        return Ok(added);
+    };
+    let order_by = Paging::of(params)?.order_by;
+    let subject = params.get("summarize_by").and_then(Subject::named);
+    let known = [&APPLIED[..], &["pretty"]].concat();
+    if let Some(subject) = subject
+        && counts_nodes(params)
+        && is_ordered_by_counts(subject, &order_by)
+        && let Some(query) = condition(params, &known)?
+    {
+        let merge = nodes_on(subject, merge.clone());
+        return Ok(Fan::new(events(subject, params, &query), merge));
+    }
+    Ok(added)
+}
+
+/// `/aggregate-event-counts`: made of the event counts of each subject, of which a backend knows
+/// its own part only.
+pub(in crate::plan) fn summaries(route: &Route<'_>, params: &Params<'_>) -> Result<Fan, Refusal> {
+    let by_node = counts_nodes(params);
+    let mut known = SUMMARIZING.to_vec();
+    if !by_node {
+        known.extend(DISTINCT);
+    }
+    let names = params.get("summarize_by").unwrap_or_default();
+    let subjects: Option<Vec<_>> = names.split(',').map(Subject::named).collect();
+    let (Some(subjects), Some(query)) = (subjects, condition(params, &known)?) else {
+        // For the backends to refuse, in their own words.
+        return Ok(history::aggregate_event_counts(route, params));
+    };
+    let filter = params.get("counts_filter").and_then(CountsFilter::parse);
+    let mut asks = Vec::new();
+    let mut summaries = Vec::new();
+    for subject in subjects {
+        let counts = AggregateMerge {
+            fold: FoldPlan::event_counts(),
+            filter: filter.clone(),
+            order: RecordOrder::default(),
+            window: Window::default(),
+            total: Total::Unasked,
+            source: None,
+        };
+        let (ask, counts) = if by_node {
+            (events(subject, params, &query), nodes_on(subject, counts))
+        } else {
+            let changes = [
+                ("counts_filter", None),
+                ("summarize_by", Some(subject.name().to_owned())),
+            ];
+            let ask = Ask::new("/pdb/query/v4/event-counts", params, &changes);
+            (ask, Merge::Aggregates(counts))
+        };
+        asks.push(ask);
+        summaries.push(Summary { subject, counts });
+    }
+    let further = asks.split_off(1);
+    let ask = asks.swap_remove(0);
+    Ok(Fan {
+        further,
+        ..Fan::new(ask, Merge::Summaries(Summaries(summaries)))
+    })
+}
+
+fn counts_nodes(params: &Params<'_>) -> bool {
+    params.get("count_by") == Some("certname")
+}
+
+/// Which events are counted, if the answer can be made here of what backends say of them: no
+/// parameter is given that is not `known`, or that they would refuse.
+fn condition(params: &Params<'_>, known: &[&str]) -> Result<Option<Query>, Refusal> {
+    let is_known = |(name, _): (&str, &str)| {
+        (known.contains(&name) || COMMON.contains(&name)) && params.get(name).is_some()
+    };
+    let count_by = params.get("count_by").unwrap_or("resource");
+    let filter = params.get("counts_filter");
+    let query = Query::read(params.get("query"))?;
+    let can_be = params.pairs().all(is_known)
+        && ["resource", "certname"].contains(&count_by)
+        && filter.is_none_or(|filter| CountsFilter::parse(filter).is_some())
+        && !query.is_text()
+        && !query.projects();
+    Ok(can_be.then_some(query))
+}
+
+/// Asks for the nodes on which something happened to each subject.
+fn events(subject: Subject, params: &Params<'_>, query: &Query) -> Ask {
+    let quoted = |name: &&str| format!("\"{name}\"");
+    let columns: Vec<_> = subject.columns().iter().map(quoted).collect();
+    let columns = columns.join(",");
+    let condition = match query {
+        Query::Ast(ast) => format!("{},", ast.text().trim()),
+        Query::Absent | Query::Text => String::new(),
+    };
+    let text = format!("[\"extract\",[{columns}],{condition}[\"group_by\",{columns}]]");
+    let mut changes = vec![("query", Some(text)), ("pretty", None)];
+    changes.extend(APPLIED.map(|name| (name, None)));
+    Ask::new("/pdb/query/v4/events", params, &changes)
+}
+
+/// Counts those nodes, each of them once for each status.
+fn nodes_on(subject: Subject, counts: AggregateMerge) -> Merge {
+    let counts = AggregateMerge {
+        fold: counts.fold.of_records(),
+        ..counts
+    };
+    Merge::Set(SetMerge {
+        identity: subject.columns(),
+        living: &[],
+        shape: Shape::Counted(subject),
+        then: Box::new(Merge::Aggregates(counts)),
+    })
+}
+
+/// Whether a backend would order event counts so; else it is to refuse it.
+fn is_ordered_by_counts(subject: Subject, order_by: &OrderBy) -> bool {
+    let of_subject: &[_] = match subject {
+        Subject::Certname => &["certname"],
+        Subject::Resource => &["resource_type", "resource_title"],
+        Subject::ContainingClass => &["containing_class"],
+    };
+    let counts = ["failures", "skips", "successes", "noops"];
+    let mut fields = order_by.fields.iter().map(|field| &*field.field);
+    fields.all(|field| of_subject.contains(&field) || counts.contains(&field))
+}
