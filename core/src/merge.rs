@@ -10,6 +10,7 @@ pub mod jolokia;
 pub mod listing;
 pub mod names;
 pub mod owners;
+pub mod population;
 pub mod records;
 pub mod sets;
 pub mod subjects;
@@ -36,6 +37,8 @@ pub enum Merge {
     First,
     /// Metrics, combined by the names of their attributes.
     Metrics(jolokia::Metrics),
+    /// Metrics of the population, counted by owners.
+    Population(population::Population),
     /// The union of flat lists.
     List(listing::ListMerge),
     /// The union of records that belong to no node.
@@ -121,6 +124,7 @@ impl Fan {
             Merge::Version
             | Merge::First
             | Merge::Metrics(_)
+            | Merge::Population(_)
             | Merge::Holder(_)
             | Merge::Summaries(_) => self,
         }
@@ -192,6 +196,7 @@ impl Merge {
             Self::Version => whole::lowest_version(round),
             Self::First => whole::first(round),
             Self::Metrics(metrics) => whole::metrics(metrics, round),
+            Self::Population(plan) => population::merge(plan, round),
             Self::List(plan) => listing::merge(plan, round),
             Self::Set(plan) => sets::merge(plan, round, context),
             Self::Summaries(plan) => subjects::merge(plan, round, context),

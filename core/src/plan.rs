@@ -112,7 +112,7 @@ fn plan_as_it_came(
         Rule::Version => fan(Merge::Version),
         Rule::Clock => fan(Merge::First),
         Rule::ReadMetrics | Rule::ListMetrics | Rule::MBeans | Rule::MBean => {
-            Ok(metrics::plan(route, params))
+            Ok(metrics::plan(route, params, settings))
         }
         Rule::FactNames => history::fact_names(route, params, settings).map(Plan::Fan),
         Rule::EventCounts => history::event_counts(route, params).map(Plan::Fan),

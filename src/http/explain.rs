@@ -145,7 +145,7 @@ fn describe_fan(fan: &Fan) -> Value {
             Merge::Aggregates(_) => "ask all backends and combine rows of equal keys",
             Merge::Version => "ask all backends and give the lowest version",
             Merge::First => "ask all backends and give the first answer",
-            Merge::Metrics(_) => "ask all backends and combine their metrics",
+            Merge::Metrics(_) | Merge::Population(_) => "ask all backends and combine their metrics",
             Merge::List(_) => "ask all backends and unite their lists",
             Merge::Set(_) => "ask all backends and list each record once",
             Merge::Summaries(_) => "ask all backends and count the subjects of events",

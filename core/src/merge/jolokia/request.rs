@@ -31,6 +31,11 @@ impl ReadRequest {
         Self::of_parts(names.into_iter().chain(inner))
     }
 
+    /// Name of the MBean, or a pattern; empty if not known.
+    pub(crate) fn mbean(&self) -> &str {
+        &self.mbean
+    }
+
     fn of_parts(mut parts: impl Iterator<Item = String>) -> Self {
         Self {
             mbean: parts.next().unwrap_or_default(),
