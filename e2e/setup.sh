@@ -127,16 +127,19 @@ compile_all() {
   fi
 }
 
-install_puppetboard() {
-  cmp -s "$here/requirements.txt" "$rig/venv/requirements.txt" && return
-  say "installing Puppetboard into $rig/venv"
-  rm -rf "$rig/venv"
-  /usr/bin/python3 -m venv "$rig/venv"
-  "$rig/venv/bin/pip" install -r "$here/requirements.txt" >>"$rig/install.log" 2>&1 || {
-    say "pip could not install Puppetboard (see $rig/install.log)"
+# Python programs of one requirements file in a folder of their own.
+#   install_python FOLDER FILE
+install_python() {
+  local venv=$rig/$1 wanted=$here/$2
+  cmp -s "$wanted" "$venv/requirements.txt" && return
+  say "installing $(grep -v '^#' "$wanted" | head -n 1 | cut -d= -f1) into $venv"
+  rm -rf "$venv"
+  /usr/bin/python3 -m venv "$venv"
+  "$venv/bin/pip" install -r "$wanted" >>"$rig/install.log" 2>&1 || {
+    say "pip could not install $2 (see $rig/install.log)"
     exit 1
   }
-  cp "$here/requirements.txt" "$rig/venv/requirements.txt"
+  cp "$wanted" "$venv/requirements.txt"
 }
 
 if [[ $EUID -ne 0 ]]; then
@@ -153,5 +156,6 @@ else
   install_newer
   compile_all
 fi
-install_puppetboard
+install_python venv requirements.txt
+install_python exporter requirements-exporter.txt
 say "ready in $rig"

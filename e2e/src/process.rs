@@ -207,7 +207,7 @@ pub fn require_free(port: u16, of: &str) -> Result<()> {
     match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
         Ok(_) => Ok(()),
         Err(error) => bail!(
-            "port {port} for {of} is taken by something else ({error}): set PDBMUX_RIG_PORT to the first of four free ports"
+            "port {port} for {of} is taken by something else ({error}): set PDBMUX_RIG_PORT to the first of five free ports"
         ),
     }
 }

@@ -133,6 +133,17 @@ pub static TOLERATED: &[Tolerated] = &[
         },
     },
     Tolerated {
+        name: "a list in aggregate event counts",
+        reason: "PuppetDB compiles their filter the old way too, which knows no list after in \
+                 (400); pdbmux counts the subjects of /event-counts, which does",
+        covers: |found| {
+            found.shape.entity == "aggregate-event-counts"
+                && found.union.status == 400
+                && found.got.status == 200
+                && found.union.body.contains("not 'array'")
+        },
+    },
+    Tolerated {
         name: "events of a report",
         reason: "/reports/<hash>/events is broken in every PuppetDB since 6.22 (500, T3); pdbmux \
                  answers it from /events",
