@@ -7,12 +7,14 @@ mod explain;
 mod fan;
 mod healthz;
 mod parameters;
+mod pql;
 mod replay;
 mod respond;
 mod rounds;
 mod serve;
 mod server;
 mod shares;
+mod turns;
 
 pub(crate) use serve::App;
 pub(crate) use server::{Patience, serve};

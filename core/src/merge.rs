@@ -19,7 +19,7 @@ mod whole;
 
 use crate::answer::{Answer, Pieces, pretty};
 use crate::json::{ScanError, check_utf8};
-use crate::plan::{Ask, Scope};
+use crate::plan::{Ask, Doubt, Scope};
 use crate::round::{BackendId, Part, Reply, Verdict, verdict};
 
 use damage::Damage;
@@ -67,6 +67,8 @@ pub struct Fan {
     pub cache_key: Option<String>,
     /// What it means that a backend answers 404.
     pub absence: Absence,
+    /// Why the answer may differ from that of one PuppetDB with all data.
+    pub doubts: Vec<Doubt>,
 }
 
 /// What it means that a backend answers 404.
@@ -98,6 +100,7 @@ impl Fan {
             layout: Layout::AsItCame,
             drilldown: None,
             cache_key: None,
+            doubts: Vec::new(),
             absence: match merge {
                 Merge::Holder(_) => Absence::IsEmpty,
                 _ => Absence::Fails,

@@ -5,10 +5,12 @@
 mod ask;
 mod cache_key;
 mod carrier;
+mod doubt;
 mod exact;
 mod history;
 mod metrics;
 mod records;
+mod root;
 #[cfg(test)]
 mod tests;
 
@@ -26,25 +28,33 @@ use crate::route::{Route, Rule};
 use crate::settings::{Settings, Strategy};
 
 pub use ask::{Ask, Scope, Sent, census, census_ask, freshness_ask};
+pub use doubt::Doubt;
 
 use records::{Paging, Selection};
 
 /// What is done about a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one is made for a request, and moved twice"
-)]
 pub enum Plan {
     /// The answer is known without asking anyone: no record, and how many if that was asked.
     Nothing(Option<u64>),
     /// Backends are asked one after the other until one succeeds; its answer is passed on as it
-    /// arrives.
-    Turns(Ask, Turns),
+    /// arrives, with what is to be doubted of it.
+    Turns(Ask, Turns, Vec<Doubt>),
+    /// The same, to learn whether there is what the path names: if so, this is asked instead.
+    Parent(Ask, Turns, Fan),
+    /// A backend is asked for the AST of a PQL query, which is then to be [`translated`].
+    Translate(Ask),
     /// All backends are asked at once and their answers merged.
     Fan(Fan),
     /// A write, which is refused.
     Write,
+}
+
+impl Plan {
+    /// Turns of which nothing is doubted yet.
+    fn turns(ask: Ask, turns: Turns) -> Self {
+        Self::Turns(ask, turns, Vec::new())
+    }
 }
 
 /// In which order backends take turns, and whose refusal counts if none succeeds.
@@ -74,7 +84,7 @@ impl Turns {
 
 /// Plans a request.
 pub fn plan(route: &Route<'_>, params: &Params<'_>, settings: &Settings) -> Result<Plan, Refusal> {
-    let plan = plan_as_it_came(route, params, settings)?;
+    let plan = doubted(route, params, settings)?;
     // Aggregate event counts take no such parameter, which their backends say themselves.
     let pretty = params.is_true("pretty") && route.row.rule != Rule::AggregateEventCounts;
     Ok(match plan {
@@ -83,8 +93,35 @@ pub fn plan(route: &Route<'_>, params: &Params<'_>, settings: &Settings) -> Resu
             fan.cache_key = cache_key::cache_key(route, params, &fan);
             Plan::Fan(fan)
         }
+        Plan::Parent(ask, turns, fan) if pretty => Plan::Parent(ask, turns, fan.pretty()),
         other => other,
     })
+}
+
+/// Plans a request of which a backend has translated the query into the AST `text`.
+pub fn translated(
+    route: &Route<'_>,
+    params: &Params<'_>,
+    text: &str,
+    settings: &Settings,
+) -> Result<Plan, Refusal> {
+    let plan = root::from_ast(route, params, text, settings)?;
+    Ok(match plan {
+        Plan::Fan(fan) if params.is_true("pretty") => Plan::Fan(fan.pretty()),
+        other => other,
+    })
+}
+
+/// Plans a request, layout apart, and says what is to be doubted of the answer.
+fn doubted(route: &Route<'_>, params: &Params<'_>, settings: &Settings) -> Result<Plan, Refusal> {
+    let mut plan = plan_as_it_came(route, params, settings)?;
+    match &mut plan {
+        Plan::Fan(Fan { doubts, .. })
+        | Plan::Parent(.., Fan { doubts, .. })
+        | Plan::Turns(.., doubts) => doubts.extend(doubt::doubts(route, params, settings)),
+        Plan::Nothing(_) | Plan::Translate(_) | Plan::Write => {}
+    }
+    Ok(plan)
 }
 
 /// Plans a request, layout apart.
@@ -94,21 +131,17 @@ fn plan_as_it_came(
     settings: &Settings,
 ) -> Result<Plan, Refusal> {
     let as_it_came = || Ask::as_it_came(route.path, params);
-    let pass = || Ok(Plan::Turns(as_it_came(), Turns::Configured));
+    let pass = || Ok(Plan::turns(as_it_came(), Turns::Configured));
     let fan = |merge| Ok(Plan::Fan(Fan::new(as_it_came(), merge)));
     match rule(route, settings) {
         Rule::Write => Ok(Plan::Write),
         Rule::FirstGood => pass(),
         // A query plan is one server's own and cannot be merged (trap T65).
         _ if params.get("explain").is_some() => pass(),
-        Rule::OfNode => {
-            let certname = route.segment(0).unwrap_or_default().into_owned();
-            let by = settings.strategy;
-            Ok(Plan::Turns(
-                as_it_came(),
-                Turns::OwnerFirst { certname, by },
-            ))
-        }
+        Rule::OfNode => Ok(Plan::turns(as_it_came(), owner_first(route, settings))),
+        Rule::OfReportBelow => exact::of_report_below(route, params, settings),
+        Rule::EdgesOfCatalog => exact::edges_of_catalog(route, params, settings),
+        Rule::Root => root::plan(route, params, settings),
         Rule::Version => fan(Merge::Version),
         Rule::Clock => fan(Merge::First),
         Rule::ReadMetrics | Rule::ListMetrics | Rule::MBeans | Rule::MBean => {
@@ -143,6 +176,15 @@ fn rule(route: &Route<'_>, settings: &Settings) -> Rule {
     match settings.strategy {
         Strategy::Freshness | Strategy::Static => route.row.rule,
         Strategy::Exact => route.row.exact,
+    }
+}
+
+/// The owner of the node that the path names last, then the others.
+fn owner_first(route: &Route<'_>, settings: &Settings) -> Turns {
+    let last = route.segments.len().saturating_sub(1);
+    Turns::OwnerFirst {
+        certname: route.segment(last).unwrap_or_default().into_owned(),
+        by: settings.strategy,
     }
 }
 
@@ -207,7 +249,7 @@ fn entity(
                 settings,
             ))
         }
-        _ => Ok(Plan::Turns(
+        _ => Ok(Plan::turns(
             Ask::as_it_came(route.path, params),
             Turns::Configured,
         )),

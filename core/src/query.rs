@@ -6,10 +6,14 @@
 
 mod ast;
 mod extract;
+mod from;
+mod subquery;
 mod truth;
 
 pub use ast::Ast;
 pub use extract::{Column, Extract};
+pub use from::From;
+pub use subquery::Subquery;
 pub use truth::{Atom, Field, Truth};
 
 use crate::Refusal;

@@ -58,6 +58,12 @@ pub enum Rule {
     Subjects,
     /// How many subjects there are, by what happened to them.
     Summaries,
+    /// The edges of all catalogs, if there is the one that the path names.
+    EdgesOfCatalog,
+    /// What hangs below a report, if there is what the path names before it.
+    OfReportBelow,
+    /// A query that names its entity itself.
+    Root,
     /// A write or an administrative request, which pdbmux does not take (ruling 2).
     Write,
 }
@@ -217,10 +223,20 @@ pub const ROUTES: &[Row] = &[
     row("/pdb/query/v4/reports/{}/metrics", Rule::OfReport).bodies(Bodies::ReadHere),
     row("/pdb/query/v4/nodes/{}/**", Rule::OfNode).bodies(Bodies::Read),
     row("/pdb/query/v4/factsets/{}/**", Rule::OfNode).bodies(Bodies::Read),
+    records("/pdb/query/v4/catalogs/{}/edges", Rule::OfNode, "edges", EDGE).exactly(Rule::EdgesOfCatalog),
     row("/pdb/query/v4/catalogs/{}/**", Rule::OfNode).bodies(Bodies::Read),
     row("/pdb/query/v4/package-inventory/{}", Rule::FirstGood).bodies(Bodies::Read).exactly(Rule::OfNode),
     row("/pdb/query/v4/environments/{}", Rule::FirstGood).bodies(Bodies::ReadHere).exactly(Rule::OfReport),
     row("/pdb/query/v4/producers/{}", Rule::FirstGood).bodies(Bodies::ReadHere).exactly(Rule::OfReport),
+    row("/pdb/query/v4/environments/{}/reports/{}/events", Rule::FirstGood).bodies(Bodies::Read).exactly(Rule::OfReportBelow),
+    row("/pdb/query/v4/environments/{}/reports/{}/logs", Rule::FirstGood).bodies(Bodies::Read).exactly(Rule::OfReportBelow),
+    row("/pdb/query/v4/environments/{}/reports/{}/metrics", Rule::FirstGood).bodies(Bodies::Read).exactly(Rule::OfReportBelow),
+    row("/pdb/query/v4/producers/{}/reports/{}/events", Rule::FirstGood).bodies(Bodies::Read).exactly(Rule::OfReport),
+    row("/pdb/query/v4/producers/{}/reports/{}/logs", Rule::FirstGood).bodies(Bodies::Read).exactly(Rule::OfReportBelow),
+    row("/pdb/query/v4/producers/{}/reports/{}/metrics", Rule::FirstGood).bodies(Bodies::Read).exactly(Rule::OfReportBelow),
+    row("/pdb/query/v4/producers/{}/factsets/{}/**", Rule::FirstGood).bodies(Bodies::Read).exactly(Rule::OfNode),
+    row("/pdb/query/v4/producers/{}/catalogs/{}/**", Rule::FirstGood).bodies(Bodies::Read).exactly(Rule::OfNode),
+    row("/pdb/query/v4", Rule::FirstGood).bodies(Bodies::Read).exactly(Rule::Root),
     row("/pdb/query/v4/**", Rule::FirstGood).bodies(Bodies::Read),
     row("/pdb/meta/v1/version", Rule::Version),
     row("/pdb/meta/v1/server-time", Rule::Clock),

@@ -10,6 +10,7 @@ use http::Response;
 use pdbmux_core::answer::Pieces;
 use pdbmux_core::merge::Fan;
 use pdbmux_core::merge::drilldown::Drilldown;
+use pdbmux_core::plan::Doubt;
 use serde::Serialize;
 use tokio::time::Instant;
 
@@ -44,6 +45,22 @@ enum Landed {
     Failed(Conclusion),
 }
 
+/// What a request's own plan says of an answer that it may share with others.
+#[derive(Debug)]
+struct View {
+    drilldown: Option<Box<Drilldown>>,
+    doubts: Vec<Doubt>,
+}
+
+impl View {
+    fn of(fan: &Fan) -> Self {
+        Self {
+            drilldown: fan.drilldown.clone(),
+            doubts: fan.doubts.clone(),
+        }
+    }
+}
+
 impl AnswerCache {
     /// The cache as it is configured; `None` if it is turned off (R209).
     pub(crate) fn of(config: &Config) -> Option<Self> {
@@ -57,18 +74,18 @@ impl AnswerCache {
 impl App {
     /// Answers a request whose answer is cached under `key`.
     pub(super) async fn cached(self: &Arc<Self>, fan: Fan, key: String) -> Response<Body> {
-        let drilldown = fan.drilldown.clone();
+        let view = View::of(&fan);
         let Some(cache) = &self.cache else {
             return match self.land(fan, &key).await {
-                Landed::Entry(entry) => of_entry(entry, drilldown).await,
-                Landed::Answer { standing, parts } => shown(parts, standing, drilldown).await,
+                Landed::Entry(entry) => of_entry(entry, view).await,
+                Landed::Answer { standing, parts } => shown(parts, standing, view).await,
                 Landed::Refused(conclusion) | Landed::Failed(conclusion) => {
                     self.respond(conclusion)
                 }
             };
         };
         if let Some(entry) = cache.answers.fresh(&key).await {
-            return cache.hit(entry, drilldown).await;
+            return cache.hit(entry, view).await;
         }
         let flight = cache.flights.join(&key, || {
             let (app, key) = (Arc::clone(self), key.clone());
@@ -79,10 +96,10 @@ impl App {
             return respond::internal_error();
         };
         let response = match &*landed {
-            Landed::Entry(entry) => return cache.hit(entry.clone(), drilldown).await,
+            Landed::Entry(entry) => return cache.hit(entry.clone(), view).await,
             Landed::Answer { standing, parts } => {
                 cache.answers.served_current();
-                shown(parts.clone(), standing.clone(), drilldown).await
+                shown(parts.clone(), standing.clone(), view).await
             }
             Landed::Refused(conclusion) => {
                 cache.answers.served_current();
@@ -90,7 +107,7 @@ impl App {
             }
             Landed::Failed(conclusion) => {
                 if let Some(entry) = cache.answers.of_any_age(&key).await {
-                    return cache.stale(entry, drilldown).await;
+                    return cache.stale(entry, view).await;
                 }
                 self.respond(conclusion.clone())
             }
@@ -151,17 +168,17 @@ impl App {
 }
 
 impl AnswerCache {
-    async fn hit(&self, entry: Entry, drilldown: Option<Box<Drilldown>>) -> Response<Body> {
+    async fn hit(&self, entry: Entry, view: View) -> Response<Body> {
         self.answers.served_current();
         let age = entry.age();
-        respond::dated(of_entry(entry, drilldown).await, Origin::Hit, age)
+        respond::dated(of_entry(entry, view).await, Origin::Hit, age)
     }
 
-    async fn stale(&self, entry: Entry, drilldown: Option<Box<Drilldown>>) -> Response<Body> {
+    async fn stale(&self, entry: Entry, view: View) -> Response<Body> {
         self.answers.served_stale();
         let age = entry.age();
         tracing::warn!(?age, "every backend failed: an older answer is served");
-        respond::dated(of_entry(entry, drilldown).await, Origin::Stale, age)
+        respond::dated(of_entry(entry, view).await, Origin::Stale, age)
     }
 }
 
@@ -171,6 +188,8 @@ fn entry(standing: &Standing, body: Bytes) -> Entry {
         contributed,
         configured,
         missing,
+        // The plan has them, and with it whoever asks for the entry.
+        doubts: _,
     } = standing.clone();
     Entry {
         body,
@@ -182,23 +201,20 @@ fn entry(standing: &Standing, body: Bytes) -> Entry {
     }
 }
 
-async fn of_entry(entry: Entry, drilldown: Option<Box<Drilldown>>) -> Response<Body> {
+async fn of_entry(entry: Entry, view: View) -> Response<Body> {
     let standing = Standing {
         total: entry.total,
         contributed: entry.contributed,
         configured: entry.configured,
         missing: entry.missing,
+        doubts: view.doubts.clone(),
     };
-    shown(VecDeque::from([entry.body]), standing, drilldown).await
+    shown(VecDeque::from([entry.body]), standing, view).await
 }
 
 /// The response of a merged set, or of what a drilldown shows of it, which reads a set in one part.
-async fn shown(
-    mut parts: VecDeque<Bytes>,
-    mut standing: Standing,
-    drilldown: Option<Box<Drilldown>>,
-) -> Response<Body> {
-    let Some(drilldown) = drilldown else {
+async fn shown(mut parts: VecDeque<Bytes>, mut standing: Standing, view: View) -> Response<Body> {
+    let Some(drilldown) = view.drilldown else {
         return respond::merged(Body::parts(parts), &standing);
     };
     let whole = parts.pop_front().unwrap_or_default();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{HeaderMap, Response, StatusCode};
 use pdbmux_core::json::Records;
 use pdbmux_core::merge::{Fan, Merge};
-use pdbmux_core::plan::{Plan, Scope, Turns};
+use pdbmux_core::plan::{Ask, Doubt, Plan, Scope, Turns};
 use pdbmux_core::settings::Strategy;
 use serde_json::{Value, json};
 
@@ -34,10 +34,15 @@ impl App {
             .follow(async {
                 match plan {
                     Plan::Fan(fan) => concluded(&self.fan(fan).await),
-                    Plan::Turns(ask, turns) => {
-                        let response = self.turns(&ask, &turns).await;
+                    Plan::Turns(ask, turns, doubts) => {
+                        let response = self.pass_on(&ask, &turns, &doubts).await;
                         json!({ "status": response.status().as_u16() })
                     }
+                    Plan::Parent(ask, turns, fan) => match self.parent(&ask, &turns).await {
+                        None => concluded(&self.fan(fan).await),
+                        Some(refused) => json!({ "status": refused.status().as_u16() }),
+                    },
+                    Plan::Translate(_) => json!({ "status": 500 }),
                     Plan::Nothing(total) => json!({ "status": 200, "total": total, "rows": 0 }),
                     Plan::Write => json!({ "status": 501 }),
                 }
@@ -123,19 +128,35 @@ fn describe(plan: &Plan) -> Value {
     match plan {
         Plan::Nothing(_) => json!({ "does": "answer without asking: there can be no record" }),
         Plan::Write => json!({ "does": "refuse a write" }),
-        Plan::Turns(ask, turns) => json!({
-            "does": match turns {
-                Turns::Configured => "ask one backend after the other until one succeeds",
-                Turns::OwnerFirst { .. } => "ask the owner of the node, then the others",
-            },
-            "certname": match turns {
-                Turns::OwnerFirst { certname, .. } => Some(certname),
-                Turns::Configured => None,
-            },
-            "target": ask.target(),
-        }),
+        Plan::Turns(ask, turns, doubts) => describe_turns(ask, turns, doubts),
+        Plan::Parent(ask, turns, fan) => {
+            let mut told = describe_fan(fan);
+            told["once_there_is"] = describe_turns(ask, turns, &[]);
+            told
+        }
+        Plan::Translate(_) => json!({ "does": "have a PQL query translated" }),
         Plan::Fan(fan) => describe_fan(fan),
     }
+}
+
+fn describe_turns(ask: &Ask, turns: &Turns, doubts: &[Doubt]) -> Value {
+    json!({
+        "does": match turns {
+            Turns::Configured => "ask one backend after the other until one succeeds",
+            Turns::OwnerFirst { .. } => "ask the owner of the node, then the others",
+        },
+        "certname": match turns {
+            Turns::OwnerFirst { certname, .. } => Some(certname),
+            Turns::Configured => None,
+        },
+        "target": ask.target(),
+        "not_exact": reasons(doubts),
+    })
+}
+
+/// Why an answer may differ from that of one PuppetDB.
+fn reasons(doubts: &[Doubt]) -> Vec<&'static str> {
+    doubts.iter().map(|doubt| doubt.reason()).collect()
 }
 
 fn describe_fan(fan: &Fan) -> Value {
@@ -158,6 +179,7 @@ fn describe_fan(fan: &Fan) -> Value {
             "target": ask.target(),
         })).collect::<Vec<_>>(),
         "cache_key": fan.cache_key,
+        "not_exact": reasons(&fan.doubts),
     })
 }
 

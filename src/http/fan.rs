@@ -206,6 +206,7 @@ impl App {
                         contributed: answer.contributed,
                         configured,
                         missing: self.missing(&without),
+                        doubts: fan.doubts.clone(),
                     },
                     pieces: answer.pieces,
                     bodies,

@@ -7,6 +7,7 @@ use http::header::{AGE, ALLOW, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderNa
 use http::{Response, StatusCode};
 use pdbmux_core::Refusal;
 use pdbmux_core::merge::fold::FoldError;
+use pdbmux_core::plan::Doubt;
 
 use super::body::Body;
 use super::parameters::Unread;
@@ -20,6 +21,7 @@ const TEXT: HeaderValue = HeaderValue::from_static("text/plain;charset=utf-8");
 const X_RECORDS: HeaderName = HeaderName::from_static("x-records");
 const X_BACKENDS: HeaderName = HeaderName::from_static("x-backends");
 const X_MISSING: HeaderName = HeaderName::from_static("x-pdbmux-missing");
+const X_EXACT: HeaderName = HeaderName::from_static("x-pdbmux-exact");
 
 const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
 
@@ -37,6 +39,8 @@ pub(crate) struct Standing {
     pub(crate) configured: usize,
     /// The others.
     pub(crate) missing: Vec<(String, String)>,
+    /// What is to be doubted of it under `merge: exact`.
+    pub(crate) doubts: Vec<Doubt>,
 }
 
 /// A merged answer.
@@ -52,7 +56,22 @@ pub(crate) fn merged(body: Body, standing: &Standing) -> Response<Body> {
         X_BACKENDS,
         &format!("{}/{}", standing.contributed, standing.configured),
     );
-    name_missing(headers, &standing.missing);
+    qualified(response, &standing.missing, &standing.doubts)
+}
+
+/// The same answer, saying whom it is made without and what is to be doubted of it.
+pub(crate) fn qualified(
+    mut response: Response<Body>,
+    missing: &Missing,
+    doubts: &[Doubt],
+) -> Response<Body> {
+    let headers = response.headers_mut();
+    name_missing(headers, missing);
+    for doubt in doubts {
+        if let Ok(value) = HeaderValue::try_from(format!("no; reason={}", doubt.reason())) {
+            headers.append(X_EXACT, value);
+        }
+    }
     response
 }
 

@@ -3,29 +3,28 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use futures_util::{FutureExt, StreamExt, future, stream};
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use http::{HeaderMap, Request, Response};
+use futures_util::FutureExt;
+use http::{Request, Response};
 use hyper::body::Incoming;
-use pdbmux_core::merge::damage::Damage;
 use pdbmux_core::params::Params;
-use pdbmux_core::plan::{Ask, Plan, Turns, plan};
-use pdbmux_core::round::{BackendId, First, Verdict, speaker, verdict};
+use pdbmux_core::plan::{Plan, plan, translated};
+use pdbmux_core::round::BackendId;
 use pdbmux_core::route::{Route, Rule};
-use pdbmux_core::settings::{Settings, Strategy};
+use pdbmux_core::settings::Settings;
 use tokio_util::sync::CancellationToken;
 
 use super::body::Body;
 use super::cached::AnswerCache;
 use super::explain;
-use super::fan::{Conclusion, Without, split, with_skipped};
+use super::fan::{Conclusion, Without};
 use super::healthz::{Endpoint, Watched};
 use super::parameters::Bounds;
+use super::pql::Translations;
 use super::replay::Addresses;
 use super::respond;
 use super::rounds::Rounds;
 use crate::config::Config;
-use crate::upstream::{Asked, Failure, Freshness, Pool, Upstream};
+use crate::upstream::{Failure, Freshness, Upstream};
 
 /// Everything that a request needs.
 #[derive(Debug)]
@@ -34,6 +33,7 @@ pub(crate) struct App {
     pub(super) upstream: Arc<Upstream>,
     pub(super) freshness: Arc<Freshness>,
     pub(super) addresses: Addresses,
+    pub(super) translations: Translations,
     pub(super) rounds: Rounds,
     bounds: Bounds,
     draining: CancellationToken,
@@ -50,6 +50,7 @@ impl App {
             settings,
             freshness: Freshness::new(asked, known, config.freshness_ttl),
             addresses: Addresses::new(upstream.addresses()),
+            translations: Translations::default(),
             rounds: Rounds::default(),
             bounds: Bounds::of(config),
             draining: CancellationToken::new(),
@@ -105,17 +106,39 @@ impl App {
             Err(unread) => return respond::unread(&unread),
             Ok(query) => query,
         };
-        let params = Params::read(&query);
-        match params.and_then(|params| plan(&route, &params, &self.settings)) {
+        let params = match Params::read(&query) {
+            Err(refusal) => return respond::refused(&refusal),
+            Ok(params) => params,
+        };
+        let plan = match plan(&route, &params, &self.settings) {
+            Ok(Plan::Translate(ask)) => match self.translation(&ask).await {
+                Err(refused) => return refused,
+                Ok(text) => translated(&route, &params, &text, &self.settings),
+            },
+            plan => plan,
+        };
+        match plan {
             Ok(plan) if wants_reasons => self.explain(plan).await,
             Err(refusal) => respond::refused(&refusal),
-            Ok(Plan::Write) => respond::write_refused(),
-            Ok(Plan::Nothing(total)) => self.nothing_asked(total),
-            Ok(Plan::Turns(ask, turns)) => self.turns(&ask, &turns).await,
-            Ok(Plan::Fan(mut fan)) => match fan.cache_key.take() {
+            Ok(plan) => self.perform(plan).await,
+        }
+    }
+
+    /// Does what a plan says. What was translated is not translated again.
+    async fn perform(self: &Arc<Self>, plan: Plan) -> Response<Body> {
+        match plan {
+            Plan::Write => respond::write_refused(),
+            Plan::Nothing(total) => self.nothing_asked(total),
+            Plan::Turns(ask, turns, doubts) => self.pass_on(&ask, &turns, &doubts).await,
+            Plan::Parent(ask, turns, fan) => match self.parent(&ask, &turns).await {
+                None => self.respond(self.fan(fan).await),
+                Some(refused) => refused,
+            },
+            Plan::Fan(mut fan) => match fan.cache_key.take() {
                 Some(key) => self.cached(fan, key).await,
                 None => self.respond(self.fan(fan).await),
             },
+            Plan::Translate(_) => respond::internal_error(),
         }
     }
 
@@ -132,106 +155,8 @@ impl App {
         }
     }
 
-    /// Asks one backend after the other and passes on the first success as it arrives.
-    pub(super) async fn turns(&self, ask: &Ask, turns: &Turns) -> Response<Body> {
-        let mut round: Vec<Asked> = Vec::new();
-        let pool = self.upstream.pool();
-        let (order, first) = self.order(turns, &pool).await;
-        for backend in order {
-            let result = match self.upstream.open(backend, ask).await {
-                Ok(response) if response.status().is_success() => match self.pass(response).await {
-                    Ok(passed) => {
-                        // To have nothing of what was asked is no failure.
-                        let (_, mut without) = split(round);
-                        without.retain(|(_, failure)| !matches!(failure, Failure::Status(404)));
-                        self.warn(&without);
-                        return passed;
-                    }
-                    Err(failure) => Err(failure),
-                },
-                Ok(response) => self.upstream.receive(response).await,
-                Err(failure) => Err(failure),
-            };
-            let answered = result.as_ref().is_ok_and(|received| received.status < 500);
-            round.push(Asked { backend, result });
-            if answered && first == First::Owner && turns.owner_speaks() {
-                break;
-            }
-        }
-        let statuses: Vec<_> = round.iter().map(status).collect();
-        let replay = match turns {
-            Turns::OwnerFirst { .. } => speaker(&statuses, first),
-            Turns::Configured => match verdict(statuses) {
-                Verdict::Replay(at) => Some(at),
-                Verdict::Merge | Verdict::Nothing => None,
-            },
-        };
-        if let Some(Ok(received)) = replay.map(|at| &round[at].result) {
-            return respond::replayed(received, &self.addresses);
-        }
-        let mut skipped = pool.skipped;
-        skipped.retain(|backend| round.iter().all(|asked| asked.backend != *backend));
-        self.nothing(&with_skipped(split(round).1, &skipped))
-    }
-
-    /// In which order backends take turns, and whether the first is known to be the owner.
-    ///
-    /// Those out of service are left out, with one exception: where no backend in service is known
-    /// to have a node, they come last. Any of them may be the only one that has it, and would be
-    /// wrongly called unknown.
-    async fn order(&self, turns: &Turns, pool: &Pool) -> (Vec<BackendId>, First) {
-        let mut order = match turns {
-            Turns::OwnerFirst {
-                certname,
-                by: Strategy::Freshness | Strategy::Exact,
-            } => self.freshness.map().await.holders(certname),
-            Turns::OwnerFirst {
-                by: Strategy::Static,
-                ..
-            }
-            | Turns::Configured => Vec::new(),
-        };
-        order.retain(|holder| pool.asked.contains(holder));
-        let first = if order.is_empty() {
-            First::Anyone
-        } else {
-            First::Owner
-        };
-        let last: &[_] = match (turns, first) {
-            (Turns::OwnerFirst { .. }, First::Anyone) => &pool.skipped,
-            (Turns::OwnerFirst { .. }, First::Owner) | (Turns::Configured, _) => &[],
-        };
-        for backend in pool.asked.iter().chain(last) {
-            if !order.contains(backend) {
-                order.push(*backend);
-            }
-        }
-        (order, first)
-    }
-
-    /// Passes a success on, once its first bytes are there: until then a backend that breaks off,
-    /// or sends neither JSON nor the script that metrics are wrapped in under `callback` (trap T75),
-    /// has failed like any other and the next can take its turn (ruling 12).
-    async fn pass(&self, response: Response<Incoming>) -> Result<Response<Body>, Failure> {
-        let (head, mut body) = response.into_parts();
-        let length = length(&head.headers);
-        let first = self.upstream.next_bytes(&mut body).await.transpose()?;
-        let first = first.unwrap_or_default();
-        if !is_script(&head.headers) && !begins_as_json(&first) {
-            let (line, column) = (1, 1);
-            return Err(Failure::Damaged(Damage::Malformed { line, column }));
-        }
-        let state = (Arc::clone(&self.upstream), body);
-        let bytes = stream::unfold(state, async |(upstream, mut body)| {
-            let next = upstream.next_bytes(&mut body).await?;
-            Some((next, (upstream, body)))
-        });
-        let bytes = stream::once(future::ready(Ok(first))).chain(bytes);
-        Ok(respond::passed(&head.headers, Body::passing(bytes, length)))
-    }
-
     /// The answer when nothing came back that could be served.
-    fn nothing(&self, without: &Without) -> Response<Body> {
+    pub(super) fn nothing(&self, without: &Without) -> Response<Body> {
         self.warn(without);
         respond::bad_gateway(&self.missing(without))
     }
@@ -256,29 +181,4 @@ impl App {
     pub(super) fn name(&self, backend: BackendId) -> &str {
         &self.upstream.backend(backend).name
     }
-}
-
-fn status(asked: &Asked) -> Option<u16> {
-    asked.result.as_ref().ok().map(|received| received.status)
-}
-
-/// Whether `bytes` can be how a JSON text begins. The pages of proxies and servers in front of a
-/// PuppetDB cannot, and neither can nothing.
-fn begins_as_json(bytes: &[u8]) -> bool {
-    match bytes.trim_ascii_start() {
-        [] => !bytes.is_empty(),
-        [first, ..] => matches!(
-            first,
-            b'[' | b'{' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n'
-        ),
-    }
-}
-
-fn is_script(headers: &HeaderMap) -> bool {
-    let content_type = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
-    content_type.is_some_and(|it| it.starts_with("text/javascript"))
-}
-
-fn length(headers: &HeaderMap) -> Option<u64> {
-    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }

@@ -1,8 +1,12 @@
 //! `merge: exact`: each backend asked for its own, so that the answers add up to one PuppetDB's.
 
 mod backend;
+mod children;
+mod estate;
 mod explain;
 mod history;
+mod pql;
+mod root;
 mod sets;
 mod shares;
 mod subjects;

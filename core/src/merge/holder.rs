@@ -1,7 +1,7 @@
-//! Answers that one backend has and the others do not: what hangs below a report.
+//! Answers that one backend has and the others do not: what hangs below a report, or one object.
 
 use crate::answer::{Answer, Pieces, Source};
-use crate::json::Elements;
+use crate::json::{Elements, Kind, Members, kind};
 use crate::merge::{Fan, Merged, Outcome, read_round};
 use crate::round::{Part, Reply, Verdict};
 
@@ -12,12 +12,11 @@ use crate::round::{Part, Reply, Verdict};
 /// holder, so there is nothing to serve. `otherwise` is what to ask where the holder's version
 /// cannot answer (D13).
 pub(super) fn merge(round: &[Part<'_>], otherwise: Option<&Fan>) -> Merged {
-    let readings = read_round(round, |body| {
+    let readings = read_round(round, |body| match kind(body.trim_ascii_start()) {
+        Kind::Object => Members::new(body).try_for_each(|member| member.map(|_| ())),
         // What a report of a plan has in the place of logs and metrics.
-        if body.trim_ascii() == b"null" {
-            return Ok(());
-        }
-        Elements::new(body).try_for_each(|element| element.map(|_| ()))
+        _ if body.trim_ascii() == b"null" => Ok(()),
+        _ => Elements::new(body).try_for_each(|element| element.map(|_| ())),
     });
     let outcome = if let Some(holder) = readings.good.first() {
         let mut pieces = Pieces::default();
@@ -91,6 +90,16 @@ mod tests {
             }
             other => Err(other),
         }
+    }
+
+    #[test]
+    fn an_object_is_served_like_a_list() {
+        let (object, cut): (&[u8], &[u8]) = (b"{\n  \"name\" : \"e\"\n}", b"{\"name\":");
+        assert_eq!(
+            served(&[Some((404, b"{}")), Some((200, object))]),
+            Ok(object.to_vec())
+        );
+        assert!(served(&[Some((404, b"{}")), Some((200, cut))]).is_err());
     }
 
     #[test]

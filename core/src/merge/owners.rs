@@ -4,7 +4,7 @@ pub mod history;
 mod shares;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::hash::BuildHasher;
 
 use hashbrown::HashTable;
@@ -99,8 +99,15 @@ pub struct FreshnessMap {
     hasher: foldhash::fast::RandomState,
     contributors: BTreeSet<BackendId>,
     by_bytes: BTreeSet<BackendId>,
-    /// How many nodes each contributor holds.
-    held: Vec<(BackendId, u64)>,
+    held: Vec<(BackendId, Held)>,
+}
+
+/// The nodes of one contributor.
+#[derive(Debug, Default)]
+struct Held {
+    nodes: u64,
+    /// Those of them that it has deactivated, or let expire.
+    inactive: HashSet<Box<[u8]>>,
 }
 
 /// A certname in its canonical spelling, and its holders.
@@ -118,9 +125,14 @@ impl FreshnessMap {
         let mut damaged = Vec::new();
         for &(backend, body) in bodies {
             match read_nodes(body) {
-                Ok(nodes) => {
+                Ok((nodes, inactive)) => {
                     map.contributors.insert(backend);
-                    map.held.push((backend, nodes.len() as u64));
+                    let inactive = inactive.into_iter().map(|name| canonical(name).into());
+                    let held = Held {
+                        nodes: nodes.len() as u64,
+                        inactive: inactive.collect(),
+                    };
+                    map.held.push((backend, held));
                     if nodes.is_sorted_by(|(a, _), (b, _)| in_order(a, b)) {
                         map.by_bytes.insert(backend);
                     }
@@ -156,8 +168,18 @@ impl FreshnessMap {
 
     /// How many nodes `backend` held when the map was built.
     pub fn held_by(&self, backend: BackendId) -> Option<u64> {
+        self.held(backend).map(|held| held.nodes)
+    }
+
+    /// Whether `backend` held the node of the canonical spelling `name`, and it was inactive there.
+    fn is_inactive(&self, name: &[u8], backend: BackendId) -> bool {
+        self.held(backend)
+            .is_some_and(|held| held.inactive.contains(name))
+    }
+
+    fn held(&self, backend: BackendId) -> Option<&Held> {
         let held = self.held.iter().find(|(holder, _)| *holder == backend);
-        held.map(|(_, nodes)| *nodes)
+        held.map(|(_, held)| held)
     }
 
     /// How many certnames it holds.
@@ -197,16 +219,22 @@ fn in_order(a: &[u8], b: &[u8]) -> bool {
     compare_values(ColumnKind::Plain, a, b).is_le()
 }
 
-fn read_nodes(body: &[u8]) -> Result<Vec<(&[u8], Stamp)>, ScanError> {
+/// Each node of a body with its stamp, and those that are inactive.
+type Nodes<'b> = (Vec<(&'b [u8], Stamp)>, Vec<&'b [u8]>);
+
+fn read_nodes(body: &[u8]) -> Result<Nodes<'_>, ScanError> {
     let columns = [
         "certname",
         "report_timestamp",
         "facts_timestamp",
         "catalog_timestamp",
+        "deactivated",
+        "expired",
     ];
     let mut records = Records::new(body, &columns);
-    let mut fields = [const { None }; 4];
+    let mut fields = [const { None }; 6];
     let mut nodes = Vec::new();
+    let mut inactive = Vec::new();
     while records.next(&mut fields)?.is_some() {
         let text = |at: usize| fields[at].clone().map(|span| &body[span]);
         if let Some(certname) = text(0) {
@@ -216,9 +244,16 @@ fn read_nodes(body: &[u8]) -> Result<Vec<(&[u8], Stamp)>, ScanError> {
                 catalog: time(text(3)),
             };
             nodes.push((certname, stamp));
+            if [text(4), text(5)].into_iter().flatten().any(is_given) {
+                inactive.push(certname);
+            }
         }
     }
-    Ok(nodes)
+    Ok((nodes, inactive))
+}
+
+fn is_given(raw: &[u8]) -> bool {
+    kind(raw) != Kind::Null
 }
 
 #[cfg(test)]

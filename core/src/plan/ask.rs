@@ -126,7 +126,11 @@ impl Ask {
             (true, true) => Query::Absent,
             (true, false) => return within,
         };
-        let known = |atom: &Atom<'_>| share.known(atom);
+        let of_state = |atom: &Atom<'_>| {
+            let state = self.scope.is_history().then(|| share.of_state(atom));
+            state.flatten()
+        };
+        let known = |atom: &Atom<'_>| share.known(atom).or_else(|| of_state(atom));
         if !query.is_text()
             && let Ok(query) = query.with_subqueries(&|entity| share.within(entity))
         {
@@ -216,7 +220,7 @@ pub struct Sent {
 }
 
 /// The question whose answers make the freshness map (R044). Under `merge: exact` later times break
-/// ties of the first.
+/// ties of the first, and the state of a node is its owner's.
 ///
 /// Nodes in any state are asked for, since routes of one node serve inactive ones too (traps T47,
 /// T48), and in order, since the answers also show by what a backend orders text (trap T12).
@@ -226,7 +230,8 @@ pub fn freshness_ask(strategy: Strategy) -> Ask {
             r#"["extract",["certname","report_timestamp"],["=","node_state","any"]]"#
         }
         Strategy::Exact => concat!(
-            r#"["extract",["certname","report_timestamp","facts_timestamp","catalog_timestamp"],"#,
+            r#"["extract",["certname","report_timestamp","facts_timestamp","catalog_timestamp","#,
+            r#""deactivated","expired"],"#,
             r#"["=","node_state","any"]]"#
         ),
     };

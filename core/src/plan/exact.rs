@@ -6,6 +6,7 @@ pub(super) mod sets;
 pub(super) mod subjects;
 
 use crate::Refusal;
+use crate::json::quote;
 use crate::merge::records::{Keep, Total};
 use crate::merge::{Absence, Fan, Merge};
 use crate::params::Params;
@@ -15,7 +16,7 @@ use crate::route::Route;
 use crate::settings::Settings;
 
 use super::records::{Selection, aggregates};
-use super::{Plan, Scope, record_merge, source_facts};
+use super::{Ask, Plan, Scope, Turns, owner_first, record_merge, source_facts};
 
 /// An entity whose records belong to nodes.
 pub(super) fn owned(
@@ -76,6 +77,59 @@ pub(super) fn history(plan: Fan, route: &Route<'_>, params: &Params<'_>) -> Resu
     }))
 }
 
+/// The edges below a catalog. PuppetDB looks whether there is the catalog and then answers with the
+/// edges of all (trap T51, seen on 7.12.1 and 8.4.1).
+pub(super) fn edges_of_catalog(
+    route: &Route<'_>,
+    params: &Params<'_>,
+    settings: &Settings,
+) -> Result<Plan, Refusal> {
+    let edges = Route::find("/pdb/query/v4/edges")?;
+    let catalog = route.path.strip_suffix("/edges");
+    if let (Some(edges), Some(catalog)) = (edges, catalog)
+        && let Plan::Fan(fan) = super::plan_as_it_came(&edges, params, settings)?
+    {
+        let resource = Ask::own(&format!("{catalog}/resources"), &[("limit", "1")]);
+        return Ok(Plan::Parent(resource, owner_first(route, settings), fan));
+    }
+    let ask = Ask::as_it_came(route.path, params);
+    Ok(Plan::turns(ask, owner_first(route, settings)))
+}
+
+/// What hangs below a report below an environment or a producer. PuppetDB 8 has a fault there (400,
+/// seen on 8.4.1), so it is asked for both apart.
+pub(super) fn of_report_below(
+    route: &Route<'_>,
+    params: &Params<'_>,
+    settings: &Settings,
+) -> Result<Plan, Refusal> {
+    let as_it_came = || Plan::turns(Ask::as_it_came(route.path, params), Turns::Configured);
+    let Some((parent, child)) = route.path.split_once("/reports/") else {
+        return Ok(as_it_came());
+    };
+    let path = format!("/pdb/query/v4/reports/{child}");
+    let Some(child) = Route::find(&path)? else {
+        return Ok(as_it_came());
+    };
+    let mut raw = params.forward(&[]);
+    if child.row.entity == "events" {
+        let environment = quote(&route.segment(0).unwrap_or_default());
+        let clause = format!("[\"=\",\"environment\",{environment}]");
+        if let Some(query) = Query::read(params.get("query"))?.and(&clause) {
+            raw = params.forward(&[("query", Some(query))]);
+        }
+    }
+    let raw: Vec<_> = raw.into_iter().map(|(_, raw)| raw).collect();
+    let raw = raw.join("&");
+    match super::plan_as_it_came(&child, &Params::read(&raw)?, settings)? {
+        Plan::Fan(fan) => {
+            let parent = Ask::own(parent, &[]);
+            Ok(Plan::Parent(parent, Turns::Configured, fan))
+        }
+        _ => Ok(as_it_came()),
+    }
+}
+
 /// The same where every backend knows the route, so that one that does not has failed.
 pub(super) fn known_by_all(plan: Plan) -> Plan {
     match plan {
@@ -87,7 +141,7 @@ pub(super) fn known_by_all(plan: Plan) -> Plan {
     }
 }
 
-fn below(ask: super::Ask, merge: Merge) -> Plan {
+fn below(ask: Ask, merge: Merge) -> Plan {
     Plan::Fan(Fan {
         absence: Absence::IsEmpty,
         ..Fan::new(ask, merge)

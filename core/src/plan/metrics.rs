@@ -18,7 +18,7 @@ const RESHAPED_BY: [&str; 2] = ["callback", "mimeType"];
 pub(super) fn plan(route: &Route<'_>, params: &Params<'_>, settings: &Settings) -> Plan {
     let ask = Ask::as_it_came(route.path, params);
     if RESHAPED_BY.iter().any(|name| params.get(name).is_some()) {
-        return Plan::Turns(ask, Turns::Configured);
+        return Plan::turns(ask, Turns::Configured);
     }
     let metrics = match route.row.rule {
         Rule::MBeans => Metrics::MBeans,

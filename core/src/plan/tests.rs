@@ -2,6 +2,7 @@ mod asks;
 mod cache_keys;
 mod history;
 mod merges;
+mod root;
 
 use super::*;
 use crate::merge::Merge;
@@ -26,16 +27,23 @@ fn planned(target: &str) -> Result<Plan, Refusal> {
 
 /// The request line that goes to every backend, and whether all are asked at once.
 fn asked(target: &str) -> (&'static str, String) {
-    let plan = planned(&encoded(target)).unwrap();
+    asked_with(&settings(), &format!("/pdb/query/v4/{target}"))
+}
+
+fn asked_with(settings: &Settings, target: &str) -> (&'static str, String) {
+    let plan = planned_with(settings, &encoded(target)).unwrap();
     let (how, ask) = match plan {
         Plan::Fan(Fan { ask, .. }) => ("all", ask),
-        Plan::Turns(ask, Turns::Configured) => ("in turn", ask),
-        Plan::Turns(ask, Turns::OwnerFirst { .. }) => ("owner first", ask),
+        Plan::Turns(ask, Turns::Configured, _) => ("in turn", ask),
+        Plan::Turns(ask, Turns::OwnerFirst { .. }, _) => ("owner first", ask),
+        Plan::Parent(_, _, Fan { ask, .. }) => ("all below a parent", ask),
+        Plan::Translate(ask) => ("translated", ask),
         Plan::Nothing(total) => return ("none", format!("{total:?}")),
         Plan::Write => panic!("{target} writes"),
     };
     let target = ask.target();
-    (how, target.strip_prefix("/pdb/query/v4/").unwrap().into())
+    let path = target.strip_prefix("/pdb/query/v4").unwrap();
+    (how, path.strip_prefix('/').unwrap_or(path).into())
 }
 
 fn records(target: &str) -> RecordMerge {

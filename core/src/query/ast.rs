@@ -4,6 +4,7 @@ use crate::Refusal;
 use crate::json::{Elements, Kind, ScanError, ScanProblem, Span, kind, unquote};
 
 use super::extract::{Column, Extract, Place};
+use super::from::From;
 
 /// Nesting that is followed. PuppetDB's own walk is recursive too; real queries stay below ten.
 const MAX_DEPTH: usize = 128;
@@ -29,6 +30,7 @@ pub(super) struct Node {
 pub(super) enum Value {
     Array(Vec<Node>),
     Text(String),
+    True,
     Other,
 }
 
@@ -45,6 +47,10 @@ impl Node {
             Value::Text(text) => Some(text),
             _ => None,
         }
+    }
+
+    pub(super) fn is_true(&self) -> bool {
+        matches!(self.value, Value::True)
     }
 }
 
@@ -65,6 +71,21 @@ impl Ast {
     /// The query as the client wrote it.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    pub(super) fn root(&self) -> &[Node] {
+        &self.root
+    }
+
+    /// The parts of a query of the root route, if it is one.
+    pub fn from(&self) -> Option<From> {
+        From::read(self)
+    }
+
+    /// Whether the state of nodes is asked for anywhere in it, subqueries included. If it is not,
+    /// PuppetDB hides the records of inactive nodes (section 5 of the wire notes).
+    pub fn names_node_state(&self) -> bool {
+        names_node_state(&self.root)
     }
 
     /// The projection of the outermost `extract`.
@@ -227,6 +248,19 @@ impl Ast {
     }
 }
 
+fn names_node_state(clause: &[Node]) -> bool {
+    let is_state = match clause {
+        [equals, field, _] if equals.text() == Some("=") => match field.items() {
+            None => field.text() == Some("node_state"),
+            Some([node, active]) => node.text() == Some("node") && active.text() == Some("active"),
+            Some(_) => false,
+        },
+        _ => false,
+    };
+    let mut inner = clause.iter().filter_map(Node::items);
+    is_state || inner.any(names_node_state)
+}
+
 /// `["in", ["a", "b"], ...]` compares several fields at once.
 fn is_field_list(head: &Node, names: &[Node], field: &str) -> bool {
     head.text() == Some("in") && names.iter().any(|name| name.text() == Some(field))
@@ -319,6 +353,7 @@ fn read_array(text: &str, span: Span, depth: usize) -> Result<Option<Vec<Node>>,
                 Some(string) => Value::Text(string.into_owned()),
                 None => return Ok(None),
             },
+            Kind::Bool if raw == b"true" => Value::True,
             Kind::Null | Kind::Bool | Kind::Number | Kind::Object => Value::Other,
         };
         nodes.push(Node { span, value });

@@ -35,6 +35,8 @@ pub enum Field<'q> {
     Column(&'q str),
     /// `["fact", name]`: a fact of the record's node.
     Fact(&'q str),
+    /// `["node", "active"]`: whether the record's node is active.
+    Active,
 }
 
 impl Atom<'_> {
@@ -155,10 +157,14 @@ fn field_of(node: &Node) -> Option<Field<'_>> {
     match &node.value {
         Value::Text(column) => Some(Field::Column(column)),
         Value::Array(items) => match &**items {
-            [head, name] if head.text() == Some("fact") => name.text().map(Field::Fact),
+            [head, name] => match (head.text(), name.text()) {
+                (Some("fact"), Some(name)) => Some(Field::Fact(name)),
+                (Some("node"), Some("active")) => Some(Field::Active),
+                _ => None,
+            },
             _ => None,
         },
-        Value::Other => None,
+        Value::True | Value::Other => None,
     }
 }
 
@@ -262,6 +268,13 @@ mod tests {
             (
                 r#"["extract",["c"],["group_by","c"]]"#,
                 r#"["extract",["c"],["C"],["group_by","c"]]"#,
+            ),
+            // Every column.
+            (r#"["extract",[]]"#, r#"["C"]"#),
+            (r#"["extract",[],null]"#, r#"["C"]"#),
+            (
+                r#"["extract",[],["=","t",1]]"#,
+                r#"["and",["C"],["=","t",1]]"#,
             ),
         ] {
             assert_eq!(

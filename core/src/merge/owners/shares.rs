@@ -33,6 +33,8 @@ pub struct Share {
     nodes: usize,
     /// The nodes that it holds and another owns, each certname as JSON.
     pub(super) stale: Vec<Box<[u8]>>,
+    /// The nodes that it holds and whose owner says that they are inactive, each certname as JSON.
+    inactive: Vec<Box<[u8]>>,
     /// What counts of its reports, once that is known; `None` where all of them do.
     pub(super) history: Option<History>,
     /// The name of the source fact and of the backend, where the source can be asked for.
@@ -52,6 +54,7 @@ impl FreshnessMap {
             .collect();
         let mut owned: Vec<Vec<&[u8]>> = vec![Vec::new(); among.len()];
         let mut stale = owned.clone();
+        let mut inactive = owned.clone();
         for (name, stamps) in &self.certnames {
             let place = |id: BackendId| among.iter().position(|known| *known == id);
             let holders = stamps
@@ -64,28 +67,36 @@ impl FreshnessMap {
             let Some((winner, _)) = holders.clone().reduce(newest) else {
                 continue;
             };
-            owned[winner].push(name);
-            for (holder, _) in holders.filter(|(holder, _)| *holder != winner) {
-                stale[holder].push(name);
+            let is_inactive = self.is_inactive(name, among[winner]);
+            for (holder, _) in holders {
+                let names = if holder == winner {
+                    &mut owned
+                } else {
+                    &mut stale
+                };
+                names[holder].push(name);
+                if is_inactive {
+                    inactive[holder].push(name);
+                }
             }
         }
         // A filter can change what PuppetDB makes of a query (where there is one, it calculates with
         // the numbers among the facts alone), so either all backends get one or none.
         let is_divided = stale.iter().any(|names| !names.is_empty());
-        let shares = among
-            .iter()
-            .zip(owned)
-            .zip(stale)
-            .map(|((id, owned), stale)| {
+        let shares = among.iter().zip(owned).zip(stale).zip(inactive).map(
+            |(((id, owned), stale), inactive)| {
+                let kept = |names: &[&[u8]]| names.iter().map(|name| Box::from(*name)).collect();
                 let share = Share {
                     nodes: owned.len(),
-                    stale: stale.iter().map(|name| Box::from(*name)).collect(),
+                    stale: kept(&stale),
+                    inactive: kept(&inactive),
                     history: None,
                     owned: is_divided.then(|| condition(owned, stale)),
                     source: source.map(|name| (name.to_owned(), names[id.index()].clone())),
                 };
                 (*id, share)
-            });
+            },
+        );
         Shares {
             shares: shares.collect(),
         }
@@ -181,7 +192,9 @@ impl Share {
     /// A comparison of the source fact, which is a constant inside one backend.
     fn of_source(&self, atom: &Atom<'_>) -> Option<Truth> {
         let (source, backend) = self.source.as_ref()?;
-        let (Field::Column(name) | Field::Fact(name)) = atom.field;
+        let (Field::Column(name) | Field::Fact(name)) = atom.field else {
+            return None;
+        };
         if name != source {
             return None;
         }
@@ -192,6 +205,23 @@ impl Share {
             _ => return None,
         };
         Some(if holds { Truth::Always } else { Truth::Never })
+    }
+
+    /// Whether a node is active says its owner, also where its older reports are told by another.
+    pub(crate) fn of_state(&self, atom: &Atom<'_>) -> Option<Truth> {
+        self.owned()?;
+        let asks = match (atom.operator, atom.field) {
+            ("=", Field::Column("node_state")) => {
+                atom.text_operand()?.eq_ignore_ascii_case("active")
+            }
+            ("=", Field::Active) => atom.is_truthy(),
+            _ => false,
+        };
+        let inactive: Vec<&[u8]> = self.inactive.iter().map(|name| &**name).collect();
+        asks.then(|| match &*inactive {
+            [] => Truth::Always,
+            _ => Truth::Depends(format!("[\"not\",{}]", among(inactive))),
+        })
     }
 
     /// The latest report of a node is its owner's: what another backend has as the latest of its
@@ -431,5 +461,48 @@ mod tests {
         );
         let everything = ask.of(Scope::Everything);
         assert_eq!(everything.within(shares.of(A).unwrap()), everything);
+    }
+
+    #[test]
+    fn t47_the_state_of_a_node_is_its_owners_also_for_its_history() {
+        let old = r#"{"certname":"m","report_timestamp":"2026-01-01T00:00:00Z","expired":null}"#;
+        let gone = r#"{"certname":"m","report_timestamp":"2026-01-02T00:00:00Z","deactivated":"2026-01-03T00:00:00Z"}"#;
+        let here = r#"{"certname":"n","deactivated":null,"expired":null}"#;
+        let (a, b) = (format!("[{old},{here}]"), format!("[{gone}]"));
+        let (map, _) = FreshnessMap::build(&[(A, a.as_bytes()), (B, b.as_bytes())]);
+        let asked = |map: &FreshnessMap, scope, query| {
+            let ask = Ask::own("/pdb/query/v4/reports", &[("query", query)]).of(scope);
+            let shares = map.shares(&[A, B], None, &names());
+            let target = ask.within(shares.of(A).unwrap()).target();
+            let query = target.split_once('?').map(|(_, query)| query.to_owned());
+            let query = query.unwrap_or_default();
+            let params = crate::params::Params::read(&query).unwrap();
+            params.get("query").map(str::to_owned)
+        };
+        let others = format!("[\"not\",{}]", in_array(r#""m""#));
+        for (query, expected) in [
+            (r#"["=","node_state","Active"]"#, &*others),
+            (r#"["=",["node","active"],true]"#, &others),
+            (r#"["=","node_state","any"]"#, r#"["=","node_state","any"]"#),
+            (
+                r#"["=",["node","active"],false]"#,
+                r#"["=",["node","active"],false]"#,
+            ),
+        ] {
+            assert_eq!(
+                asked(&map, Scope::Reports, query).as_deref(),
+                Some(expected),
+                "{query}"
+            );
+        }
+        // What it owns it knows itself.
+        let active = r#"["=","node_state","active"]"#;
+        let owned = asked(&map, Scope::Owned, active).unwrap();
+        assert!(owned.contains(active), "{owned}");
+        // Where all are active there is nothing to leave out.
+        let both = format!("[{old}]");
+        let both = both.as_bytes();
+        let (map, _) = FreshnessMap::build(&[(A, both), (B, both)]);
+        assert_eq!(asked(&map, Scope::Events, active), None);
     }
 }

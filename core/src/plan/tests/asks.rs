@@ -33,8 +33,8 @@ fn r005_a_request_goes_upstream_byte_for_byte_where_no_rule_rewrites_it() {
         let found = planned(target).unwrap();
         let ask = match found {
             Plan::Fan(Fan { ask, .. }) if how == "all" => ask,
-            Plan::Turns(ask, Turns::Configured) if how == "in turn" => ask,
-            Plan::Turns(ask, Turns::OwnerFirst { .. }) if how == "owner first" => ask,
+            Plan::Turns(ask, Turns::Configured, _) if how == "in turn" => ask,
+            Plan::Turns(ask, Turns::OwnerFirst { .. }, _) if how == "owner first" => ask,
             other => panic!("{target}: {other:?}"),
         };
         assert_eq!(ask.target(), format!("/pdb/query/v4/{target}"));
@@ -297,7 +297,7 @@ fn long(length: usize) -> String {
 fn ask(target: &str) -> Ask {
     match planned(target).unwrap() {
         Plan::Fan(fan) => fan.ask,
-        Plan::Turns(ask, _) => ask,
+        Plan::Turns(ask, _, _) => ask,
         other => panic!("{target}: {other:?}"),
     }
 }

@@ -293,7 +293,7 @@ fn r258_to_r260_metrics_are_merged_under_their_raw_path_unless_reshaped() {
                 other => panic!("{other:?}"),
             }
         }
-        Plan::Turns(ask, Turns::Configured) => {
+        Plan::Turns(ask, Turns::Configured, _) => {
             assert_eq!(ask.target(), path);
             None
         }

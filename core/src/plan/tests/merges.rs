@@ -213,7 +213,7 @@ fn r228_r239_routes_of_one_node_ask_its_owner_first() {
             ..settings()
         };
         let plan = planned_with(&settings, "/pdb/query/v4/catalogs/%C3%A9%2Fb/edges");
-        let Ok(Plan::Turns(_, turns)) = plan else {
+        let Ok(Plan::Turns(_, turns, _)) = plan else {
             panic!("{plan:?}")
         };
         let certname = "é/b".to_owned();

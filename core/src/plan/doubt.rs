@@ -1,0 +1,293 @@
+//! What an answer under `merge: exact` may lack of one PuppetDB's (see docs/exact.md).
+//!
+//! Rows, counts and pages are exact by construction: every backend is asked for what it speaks for.
+//! A subquery is not divided. Each backend answers it from its own records, and so it decides rightly
+//! only where the records it looks at are those of the very nodes, or the very reports, that the
+//! backend speaks for. What cannot be seen to be so is doubted.
+
+use crate::params::Params;
+use crate::query::{Query, Subquery};
+use crate::route::{Route, Rule};
+use crate::settings::{Settings, Strategy};
+
+/// Why an answer may differ from that of one PuppetDB with all data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Doubt {
+    /// One backend's answer is passed on, from its own data.
+    OneBackend,
+    /// A subquery keeps some of its rows, and each backend keeps some of its own (trap T26).
+    LimitInSubquery,
+    /// A subquery needs records that another backend may hold, or skips over stale copies.
+    SubquerySeesOneBackend,
+}
+
+impl Doubt {
+    /// One word for the client.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::OneBackend => "one-backend",
+            Self::LimitInSubquery => "limit-in-subquery",
+            Self::SubquerySeesOneBackend => "subquery-sees-one-backend",
+        }
+    }
+}
+
+/// What to doubt of the answer to a request, each once. With one backend there is nothing to doubt.
+pub(super) fn doubts(route: &Route<'_>, params: &Params<'_>, settings: &Settings) -> Vec<Doubt> {
+    if settings.strategy != Strategy::Exact || settings.backends.len() < 2 {
+        return Vec::new();
+    }
+    let Some(reach) = Reach::of(route) else {
+        return Vec::new();
+    };
+    if reach == Reach::OneBackend || params.get("explain").is_some() {
+        return vec![Doubt::OneBackend];
+    }
+    let mut doubts = Vec::new();
+    if let Ok(Query::Ast(ast)) = Query::read(params.get("query")) {
+        for subquery in ast.subqueries() {
+            doubt(reach, &subquery, &mut doubts);
+        }
+    }
+    doubts.sort_unstable();
+    doubts.dedup();
+    doubts
+}
+
+/// Which records around a subquery a backend is asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// Those of the nodes that it owns: what it holds of them is what counts.
+    Owned,
+    /// All that it holds of the past, also of nodes that have moved on. A report and its events are
+    /// the same wherever they are held.
+    History,
+    /// Names that many nodes have in common.
+    Names,
+    /// Whatever one backend has.
+    OneBackend,
+}
+
+impl Reach {
+    /// The reach of a route; `None` where no query is read or none can differ.
+    fn of(route: &Route<'_>) -> Option<Self> {
+        match (route.row.exact, route.row.entity) {
+            (_, "reports" | "events" | "event-counts" | "aggregate-event-counts") => {
+                Some(Self::History)
+            }
+            (Rule::Owned | Rule::OwnedBelow | Rule::OfNode | Rule::EdgesOfCatalog, _) => {
+                Some(Self::Owned)
+            }
+            (Rule::FirstGood, _) if route.path.starts_with("/pdb/query/") => Some(Self::OneBackend),
+            (_, entity) => (!entity.is_empty()).then_some(Self::Names),
+        }
+    }
+
+    /// Which of its records a backend looks at for `subquery`; `None` if others decide as well.
+    fn into(self, subquery: &Subquery<'_>) -> Option<Self> {
+        let entity = subquery.entity.replace('-', "_");
+        match (self, &*entity) {
+            // Where a record names one, its backend knows it, and it is nothing but its name.
+            (Self::Owned | Self::History, "environments" | "producers") => {
+                let names = subquery.is_implied()
+                    || subquery.joins("environment", "name")
+                    || subquery.joins("producer", "name");
+                names.then_some(Self::Names)
+            }
+            (Self::Owned, "reports" | "events") => {
+                if subquery.joins("latest_report_hash", "hash")
+                    || subquery.joins("latest_report_hash", "report")
+                {
+                    return Some(Self::History);
+                }
+                // Of what has been, the owner holds the latest for certain.
+                let is_theirs = subquery.is_implied() || subquery.joins("certname", "certname");
+                (is_theirs && subquery.demands("latest_report?")).then_some(Self::Owned)
+            }
+            (Self::Owned, _) if OF_NODES.contains(&&*entity) => {
+                let is_theirs = subquery.is_implied() || subquery.joins("certname", "certname");
+                is_theirs.then_some(Self::Owned)
+            }
+            (Self::History, "reports" | "events") => {
+                let is_theirs = subquery.is_implied()
+                    || ["report", "hash"].iter().any(|outer| {
+                        subquery.joins(outer, "report") || subquery.joins(outer, "hash")
+                    });
+                is_theirs.then_some(Self::History)
+            }
+            (Self::Owned | Self::History | Self::Names | Self::OneBackend, _) => None,
+        }
+    }
+}
+
+/// The entities of which PuppetDB relates any two by their certnames.
+const OF_NODES: [&str; 11] = [
+    "nodes",
+    "facts",
+    "fact_contents",
+    "factsets",
+    "inventory",
+    "catalogs",
+    "catalog_inputs",
+    "catalog_input_contents",
+    "resources",
+    "edges",
+    "package_inventory",
+];
+
+/// Adds what to doubt of a subquery to `doubts`.
+fn doubt(around: Reach, subquery: &Subquery<'_>, doubts: &mut Vec<Doubt>) {
+    if subquery.is_cut {
+        doubts.push(Doubt::LimitInSubquery);
+    }
+    match around.into(subquery) {
+        None => doubts.push(Doubt::SubquerySeesOneBackend),
+        Some(reach) => {
+            for inner in subquery.inner() {
+                doubt(reach, &inner, doubts);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn doubted(settings: &Settings, path: &str, query: &str) -> Vec<&'static str> {
+        let path = format!("/pdb/query/v4/{path}");
+        let route = Route::find(&path).unwrap().unwrap();
+        let raw = crate::params::encode("query", query);
+        let params = Params::read(&raw).unwrap();
+        let doubts = doubts(&route, &params, settings);
+        doubts.into_iter().map(Doubt::reason).collect()
+    }
+
+    fn exact() -> Settings {
+        Settings {
+            backends: vec!["pdb-a".into(), "pdb-b".into()],
+            strategy: Strategy::Exact,
+            source: None,
+        }
+    }
+
+    const LIMIT: &str = "limit-in-subquery";
+    const SEES: &str = "subquery-sees-one-backend";
+
+    #[test]
+    fn a_subquery_about_the_same_nodes_is_exact() {
+        for query in [
+            r#"["=","certname","a"]"#,
+            r#"["in","certname",["extract","certname",["select_facts",["=","name","a"]]]]"#,
+            r#"["not",["in","certname",["from","resources",["extract","certname"],["order_by",["certname"]]]]]"#,
+            r#"["in",["certname","name"],["extract",["certname","name"],["select_fact-contents"]]]"#,
+            r#"["subquery","nodes",["subquery","facts",["=",["fact","a"],1]]]"#,
+            r#"["=",["fact","os"],"x"]"#,
+            r#"["subquery","reports",["and",["=","latest_report?",true],["=","status","failed"]]]"#,
+            r#"["in","latest_report_hash",["extract","hash",["select_reports",["subquery","events",["=","status","x"]]]]]"#,
+            r#"["in","environment",["from","environments",["extract","name",["~","name","p"]]]]"#,
+            r#"["subquery","producers",["=","name","p"]]"#,
+        ] {
+            for path in [
+                "nodes",
+                "facts",
+                "nodes/a/facts",
+                "environments/e/resources",
+            ] {
+                assert_eq!(doubted(&exact(), path, query), [""; 0], "{path} {query}");
+            }
+        }
+    }
+
+    #[test]
+    fn t26_a_subquery_about_others_is_doubted() {
+        for (query, expected) in [
+            (
+                r#"["in","certname",["from","nodes",["extract","certname"],["limit",1]]]"#,
+                &[LIMIT][..],
+            ),
+            (
+                r#"["in","certname",["extract","certname",["select_nodes",["offset",1]]]]"#,
+                &[LIMIT],
+            ),
+            (
+                r#"["in","name",["extract","name",["select_facts",["=","certname","a"]]]]"#,
+                &[SEES],
+            ),
+            (
+                r#"["in","name",["from","facts",["extract","name"],["limit",1]]]"#,
+                &[LIMIT, SEES],
+            ),
+            (
+                r#"["and",["in","a",["from","facts",["extract","b"]]],["in","a",["from","facts",["extract","b"]]]]"#,
+                &[SEES],
+            ),
+            (r#"["subquery","reports",["=","status","failed"]]"#, &[SEES]),
+            (
+                r#"["subquery","reports",["or",["=","latest_report?",true],["=","a",1]]]"#,
+                &[SEES],
+            ),
+            (
+                r#"["subquery","fact_paths",["=","type","integer"]]"#,
+                &[SEES],
+            ),
+            (
+                r#"["in","environment",["from","environments",["extract","name",["subquery","facts",["=","name","a"]]]]]"#,
+                &[SEES],
+            ),
+            (
+                r#"["subquery","nodes",["in","certname",["from","facts",["extract","certname"],["limit",5]]]]"#,
+                &[LIMIT],
+            ),
+        ] {
+            for path in ["nodes", "resources", "catalogs/a/resources"] {
+                assert_eq!(doubted(&exact(), path, query), expected, "{path} {query}");
+            }
+        }
+    }
+
+    #[test]
+    fn of_the_past_and_of_names_little_is_certain() {
+        let hash =
+            r#"["in","report",["extract","hash",["select_reports",["=","status","failed"]]]]"#;
+        let fact = r#"["=",["fact","os"],"x"]"#;
+        for (path, query, expected) in [
+            ("events", hash, &[][..]),
+            ("event-counts", hash, &[]),
+            (
+                "reports",
+                r#"["subquery","events",["=","status","x"]]"#,
+                &[],
+            ),
+            (
+                "reports",
+                r#"["subquery","environments",["=","name","x"]]"#,
+                &[],
+            ),
+            ("reports", fact, &[SEES]),
+            (
+                "events",
+                r#"["subquery","nodes",["=","certname","a"]]"#,
+                &[SEES],
+            ),
+            ("fact-names", fact, &[SEES]),
+            ("nodes", hash, &[SEES]),
+        ] {
+            assert_eq!(doubted(&exact(), path, query), expected, "{path} {query}");
+        }
+    }
+
+    #[test]
+    fn what_one_backend_answers_for_all_is_said() {
+        let none: [&str; 0] = [];
+        assert_eq!(doubted(&exact(), "nosuch", "[]"), ["one-backend"]);
+        assert_eq!(doubted(&exact(), "", "[]"), ["one-backend"]);
+        let fact = r#"["in","name",["from","facts",["extract","name"]]]"#;
+        let mut other = exact();
+        other.strategy = Strategy::Freshness;
+        assert_eq!(doubted(&other, "nodes", fact), none);
+        let mut one = exact();
+        one.backends.pop();
+        assert_eq!(doubted(&one, "nodes", fact), none);
+    }
+}
