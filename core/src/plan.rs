@@ -133,7 +133,7 @@ fn plan_as_it_came(
     let as_it_came = || Ask::as_it_came(route.path, params);
     let pass = || Ok(Plan::turns(as_it_came(), Turns::Configured));
     let fan = |merge| Ok(Plan::Fan(Fan::new(as_it_came(), merge)));
-    match rule(route, settings) {
+    match rule(route, params, settings) {
         Rule::Write => Ok(Plan::Write),
         Rule::FirstGood => pass(),
         // A query plan is one server's own and cannot be merged (trap T65).
@@ -172,10 +172,13 @@ fn plan_as_it_came(
 }
 
 /// What is done with the answers of `route`.
-fn rule(route: &Route<'_>, settings: &Settings) -> Rule {
+///
+/// PuppetDB compiles a question for distinct resources the old way, which takes no list of nodes: its
+/// answers are merged as in the other modes, and doubted.
+fn rule(route: &Route<'_>, params: &Params<'_>, settings: &Settings) -> Rule {
     match settings.strategy {
-        Strategy::Freshness | Strategy::Static => route.row.rule,
-        Strategy::Exact => route.row.exact,
+        Strategy::Exact if !params.is_true("distinct_resources") => route.row.exact,
+        Strategy::Exact | Strategy::Freshness | Strategy::Static => route.row.rule,
     }
 }
 

@@ -17,6 +17,8 @@ pub enum Doubt {
     OneBackend,
     /// A subquery keeps some of its rows, and each backend keeps some of its own (trap T26).
     LimitInSubquery,
+    /// The newest event of each resource is each backend's own (trap T66).
+    DistinctByBackend,
     /// A subquery needs records that another backend may hold, or skips over stale copies.
     SubquerySeesOneBackend,
 }
@@ -27,6 +29,7 @@ impl Doubt {
         match self {
             Self::OneBackend => "one-backend",
             Self::LimitInSubquery => "limit-in-subquery",
+            Self::DistinctByBackend => "distinct-resources",
             Self::SubquerySeesOneBackend => "subquery-sees-one-backend",
         }
     }
@@ -44,6 +47,9 @@ pub(super) fn doubts(route: &Route<'_>, params: &Params<'_>, settings: &Settings
         return vec![Doubt::OneBackend];
     }
     let mut doubts = Vec::new();
+    if params.is_true("distinct_resources") {
+        doubts.push(Doubt::DistinctByBackend);
+    }
     if let Ok(Query::Ast(ast)) = Query::read(params.get("query")) {
         for subquery in ast.subqueries() {
             doubt(reach, &subquery, &mut doubts);
@@ -196,6 +202,26 @@ mod tests {
             ] {
                 assert_eq!(doubted(&exact(), path, query), [""; 0], "{path} {query}");
             }
+        }
+    }
+
+    #[test]
+    fn t66_distinct_resources_are_each_backends_own() {
+        let route = Route::find("/pdb/query/v4/events").unwrap().unwrap();
+        for (raw, expected) in [
+            ("distinct_resources=true", &["distinct-resources"][..]),
+            ("distinct_resources=false", &[]),
+        ] {
+            let params = Params::read(raw).unwrap();
+            let doubts = doubts(&route, &params, &exact());
+            let reasons: Vec<_> = doubts.into_iter().map(Doubt::reason).collect();
+            assert_eq!(reasons, expected, "{raw}");
+            let Ok(crate::plan::Plan::Fan(fan)) = crate::plan::plan(&route, &params, &exact())
+            else {
+                panic!("not asked of all")
+            };
+            // The old compiler knows no list of nodes.
+            assert_eq!(fan.is_undivided(), !expected.is_empty(), "{raw}");
         }
     }
 
