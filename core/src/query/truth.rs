@@ -270,11 +270,10 @@ mod tests {
                 r#"["extract",["c"],["C"],["group_by","c"]]"#,
             ),
             // Every column.
-            (r#"["extract",[]]"#, r#"["C"]"#),
-            (r#"["extract",[],null]"#, r#"["C"]"#),
+            (r#"["extract",[]]"#, r#"["extract",[],["C"]]"#),
             (
                 r#"["extract",[],["=","t",1]]"#,
-                r#"["and",["C"],["=","t",1]]"#,
+                r#"["extract",[],["and",["C"],["=","t",1]]]"#,
             ),
         ] {
             assert_eq!(
