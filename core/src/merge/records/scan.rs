@@ -117,8 +117,14 @@ impl<'p> Layout<'p> {
         };
         // A name that only pdbmux asked for decides nothing that the client sees (R069).
         let sees_name = plan.strip.iter().all(|column| column != "name");
+        let replaces = match plan.keep {
+            Keep::Freshest | Keep::First => true,
+            // Where pdbmux puts no fact of its own, a real one of that name is a record like others.
+            Keep::Owned => matches!(plan.provenance.mark, Mark::Fact | Mark::FactsOnly),
+            Keep::NewestReport | Keep::Each(_) => false,
+        };
         let dropped_name = name
-            .filter(|_| by_node && sees_name)
+            .filter(|_| replaces && sees_name)
             .map(|name| (place("name"), name));
         let mark = match (plan.provenance.mark, name) {
             (Mark::Fact | Mark::FactsOnly, _) => Some(place("environment")),
