@@ -3,6 +3,7 @@ mod cache_keys;
 mod history;
 mod merges;
 mod root;
+mod sets;
 
 use super::*;
 use crate::merge::Merge;

@@ -114,17 +114,20 @@ async fn a_path_that_only_stale_copies_hold_is_not_listed() {
 #[tokio::test]
 async fn a_backend_that_answers_one_of_its_questions_only_has_failed() {
     for (which, failure) in [
-        (CONTENTS, Answer::status(500, "ill")),
-        (CONTENTS, Answer::json("[{")),
-        (PATHS, Answer::status(500, "ill")),
-        (PATHS, Answer::json("[1]")),
+        (&[CONTENTS][..], Answer::status(500, "ill")),
+        (&[CONTENTS], Answer::json("[{")),
+        (&[PATHS], Answer::status(500, "ill")),
+        (&[PATHS], Answer::json("[1]")),
+        (&[PATHS, CONTENTS], Answer::status(500, "ill")),
     ] {
         let (a, b, mux) = pair().await;
         for (stub, path) in [(&a.stub, r#"["a"]"#), (&b.stub, r#"["b"]"#)] {
             stub.on(PATHS, format!(r#"[{{"path":{path},"type":"string"}}]"#));
             stub.on(CONTENTS, format!(r#"[{{"path":{path}}}]"#));
         }
-        b.stub.on(which, failure);
+        for which in which {
+            b.stub.on(which, failure.clone());
+        }
         let response = mux.ask(PATHS, &[]).await;
         assert_eq!(response.ok(), r#"[{"path":["a"],"type":"string"}]"#);
         assert_eq!(response.backends(), Some("1/2"));

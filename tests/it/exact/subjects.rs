@@ -148,6 +148,23 @@ async fn a_backend_without_one_of_the_summaries_is_in_none_of_them() {
 }
 
 #[tokio::test]
+async fn summaries_of_different_backends_are_not_put_together() {
+    let (a, b, mux) = pair().await;
+    for (stub, fails) in [(&a.stub, "resource"), (&b.stub, "certname")] {
+        stub.makes(COUNTS, move |seen| {
+            if seen.param("summarize_by").as_deref() == Some(fails) {
+                Answer::status(500, "ill")
+            } else {
+                Answer::json("[]")
+            }
+        });
+    }
+    let both = [("summarize_by", "resource,certname")];
+    let response = mux.ask(TOTALS, &both).await;
+    assert_eq!((response.status, response.text()), (500, "ill"));
+}
+
+#[tokio::test]
 async fn what_puppetdb_refuses_reaches_it_as_it_came() {
     let (a, b, mux) = pair().await;
     for (path, parameters) in [
