@@ -18,6 +18,7 @@ use std::borrow::Cow;
 
 use crate::Refusal;
 use crate::merge::drilldown::Drilldown;
+use crate::merge::fold::Repeats;
 use crate::merge::records::{Keep, RecordMerge, TextOrder, Total};
 use crate::merge::{Fan, Layout, Merge};
 use crate::paging::{RecordOrder, Window};
@@ -199,7 +200,7 @@ fn entity(
     settings: &Settings,
 ) -> Result<Plan, Refusal> {
     if let Query::Ast(ast) = query
-        && let Some((ask, merge)) = records::aggregates(route, params, ast)?
+        && let Some((ask, merge)) = records::aggregates(route, params, ast, Repeats::Refused)?
     {
         return Ok(Plan::Fan(Fan::new(ask, Merge::Aggregates(merge))));
     }

@@ -3,11 +3,13 @@
 // The configured leave for tests reaches functions marked as tests, not their helpers.
 #![allow(clippy::unwrap_used)]
 
-use pdbmux_core::merge::fold::{FoldError, FoldPlan, Row, Rows, fold};
+use pdbmux_core::merge::fold::{FoldError, FoldPlan, Repeats, Row, Rows, fold};
 use pdbmux_core::query::{Column, Extract};
 
 #[path = "fold/laws.rs"]
 mod laws;
+#[path = "fold/repeats.rs"]
+mod repeats;
 
 fn plan(functions: &[&str], plain: &[&str], group_by: &[&str]) -> FoldPlan {
     let named = |names: &[&str]| -> Vec<Column> {
@@ -21,7 +23,10 @@ fn plan(functions: &[&str], plain: &[&str], group_by: &[&str]) -> FoldPlan {
         columns: functions.chain(named(plain)).collect(),
         group_by: named(group_by),
     };
-    FoldPlan::new(&extract).unwrap().unwrap().0
+    FoldPlan::new(&extract, Repeats::Refused)
+        .unwrap()
+        .unwrap()
+        .0
 }
 
 fn folded<'b>(plan: &FoldPlan, bodies: &[&'b str]) -> Result<Vec<Row<'b>>, FoldError> {

@@ -6,7 +6,7 @@
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use pdbmux_core::json::Elements;
-use pdbmux_core::merge::fold::{FoldPlan, Rows, fold};
+use pdbmux_core::merge::fold::{FoldPlan, Repeats, Rows, fold};
 use pdbmux_core::query::{Column, Extract, Query};
 use pdbmux_fuzz::near::Words;
 use pdbmux_fuzz::{is_json, is_records, parts};
@@ -88,15 +88,18 @@ fn generated(input: &mut Unstructured<'_>) -> Result<()> {
 }
 
 fn check_all(extract: Option<&Extract>, bodies: &[&[u8]]) {
-    if let Some(extract) = extract
-        && let Ok(Some((plan, forwarded))) = FoldPlan::new(extract)
-    {
-        let again = FoldPlan::new(&forwarded).expect("what is forwarded can be combined");
-        assert_eq!(
-            again.map(|(_, forwarded)| forwarded).as_ref(),
-            Some(&forwarded)
-        );
-        check(&plan, forwarded == *extract, bodies);
+    for repeats in [Repeats::Refused, Repeats::Named, Repeats::Failing] {
+        if let Some(extract) = extract
+            && let Ok(Some((plan, forwarded))) = FoldPlan::new(extract, repeats)
+        {
+            let again = FoldPlan::new(&forwarded, repeats);
+            let again = again.expect("what is forwarded can be combined");
+            assert_eq!(
+                again.map(|(_, forwarded)| forwarded).as_ref(),
+                Some(&forwarded)
+            );
+            check(&plan, forwarded == *extract, bodies);
+        }
     }
     check(&FoldPlan::event_counts(), true, bodies);
     check(&FoldPlan::aggregate_event_counts(), true, bodies);

@@ -97,7 +97,7 @@ fn by_source(
         .map(|reading| {
             let backend = quote(&context.backends[reading.backend.index()]);
             let member = format!("{}:{backend}", quote(source));
-            (reading.backend, reading.read.with(&member))
+            (reading.backend, reading.read.with(&member, &plan.fold))
         })
         .collect();
     let told_by = |backend| told.iter().find(|(id, _)| *id == backend);
@@ -134,13 +134,16 @@ fn by_source(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::merge::fold::Repeats;
     use crate::paging::OrderBy;
     use crate::query::Query;
     use crate::round::{BackendId, Reply};
 
     fn plan(extract: &str, order_by: &str, offset: u32, limit: Option<u32>) -> AggregateMerge {
         let query = Query::read(Some(extract)).unwrap();
-        let (fold, _) = FoldPlan::new(query.extract().unwrap()).unwrap().unwrap();
+        let (fold, _) = FoldPlan::new(query.extract().unwrap(), Repeats::Refused)
+            .unwrap()
+            .unwrap();
         AggregateMerge {
             fold,
             filter: None,

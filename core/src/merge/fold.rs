@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 pub(crate) use canonical::Canonical;
-pub use plan::{FoldPlan, FoldRefusal};
+pub use plan::{FoldPlan, FoldRefusal, Repeats};
 pub use rows::Rows;
 
 use crate::json::{Members, unquote};

@@ -7,6 +7,7 @@ pub(super) mod subjects;
 
 use crate::Refusal;
 use crate::json::quote;
+use crate::merge::fold::{FoldPlan, Repeats};
 use crate::merge::records::{Keep, Total};
 use crate::merge::{Absence, Fan, Merge};
 use crate::params::Params;
@@ -37,7 +38,7 @@ pub(super) fn owned(
     }
     let scope = scope(route, &query);
     if let Query::Ast(ast) = &query
-        && let Some((ask, merge)) = aggregates(route, params, ast)?
+        && let Some((ask, merge)) = aggregates(route, params, ast, repeats(route))?
     {
         return Ok(below(ask.of(scope), Merge::Aggregates(merge)));
     }
@@ -174,21 +175,22 @@ fn by_source(
         return owned(route, params, settings);
     };
     let mut asked = without(extract, source);
-    let is_grouped = asked.has_function() || !extract.group_by.is_empty();
-    let counts =
-        |column: &Column| matches!(column, Column::Function { name, .. } if name == "count");
-    let averages =
-        |column: &Column| matches!(column, Column::Function { name, .. } if name == "avg");
+    let combines = FoldPlan::combines(&asked);
+    let is_grouped = combines || !extract.group_by.is_empty();
     let mut strip = None;
     let mut hides_count = false;
     if is_grouped {
-        // A backend without any such record is told by the count, where it sends a row all the same.
-        if !asked.columns.iter().any(|it| counts(it) || averages(it)) {
+        // A backend that groups by nothing else sends a row all the same where it has no such
+        // record. The count tells.
+        let tells = match repeats(route) {
+            Repeats::Refused | Repeats::Named => asked.columns.contains(&count_of_rows()),
+            // There can be no other beside it.
+            Repeats::Failing => asked.columns.iter().any(takes_count),
+        };
+        let is_alone = combines && asked.group_by.is_empty() && !tells;
+        if is_alone || asked.columns.is_empty() {
             hides_count = true;
-            asked.columns.push(Column::Function {
-                name: "count".to_owned(),
-                args: Vec::new(),
-            });
+            asked.columns.push(count_of_rows());
         }
     } else if asked.columns.is_empty() {
         strip = Some("certname".to_owned());
@@ -208,7 +210,7 @@ fn by_source(
         let Query::Ast(ast) = &query else {
             return owned(route, &params, settings);
         };
-        let Some((ask, mut merge)) = aggregates(route, &params, ast)? else {
+        let Some((ask, mut merge)) = aggregates(route, &params, ast, repeats(route))? else {
             return owned(route, &params, settings);
         };
         merge.source = Some(source.to_owned());
@@ -223,6 +225,26 @@ fn by_source(
     let mut selection = Selection::new(route, &params, &query, &[])?;
     selection.strip.extend(strip);
     Ok(of_owned(selection, scope, Mark::Key, &params, settings))
+}
+
+/// What becomes of repeated names in rows of `route` (section 8 of the wire notes).
+pub(super) fn repeats(route: &Route<'_>) -> Repeats {
+    match route.row.entity {
+        "resources" | "edges" | "fact-contents" | "catalog-inputs" => Repeats::Failing,
+        _ => Repeats::Named,
+    }
+}
+
+fn count_of_rows() -> Column {
+    Column::Function {
+        name: "count".to_owned(),
+        args: Vec::new(),
+    }
+}
+
+/// Whether a count is asked for so that `column` can be answered.
+fn takes_count(column: &Column) -> bool {
+    matches!(column, Column::Function { name, .. } if name == "count" || name == "avg")
 }
 
 fn names(extract: &Extract, name: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::Refusal;
 use crate::merge::aggregates::AggregateMerge;
-use crate::merge::fold::FoldPlan;
+use crate::merge::fold::{FoldPlan, Repeats};
 use crate::merge::records::Total;
 use crate::paging::{OrderBy, RecordOrder, Window, parse_limit, parse_offset};
 use crate::params::Params;
@@ -131,11 +131,12 @@ pub(super) fn aggregates(
     route: &Route<'_>,
     params: &Params<'_>,
     ast: &Ast,
+    repeats: Repeats,
 ) -> Result<Option<(Ask, AggregateMerge)>, Refusal> {
     let Some(extract) = ast.extract() else {
         return Ok(None);
     };
-    let Some((fold, forwarded)) = FoldPlan::new(extract)? else {
+    let Some((fold, forwarded)) = FoldPlan::new(extract, repeats)? else {
         return Ok(None);
     };
     // Every backend would refuse it, each version in its own way.

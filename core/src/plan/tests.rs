@@ -1,5 +1,6 @@
 mod asks;
 mod cache_keys;
+mod folds;
 mod history;
 mod merges;
 mod root;

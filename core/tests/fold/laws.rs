@@ -9,14 +9,14 @@ use serde_json::{Map, Value};
 use super::{folded, plan, texts};
 
 /// A value in thousandths with the number of decimals it is written with, 0 to 3.
-type Decimal = (i128, u32);
+pub(super) type Decimal = (i128, u32);
 
-fn decimal() -> impl Strategy<Value = Decimal> {
+pub(super) fn decimal() -> impl Strategy<Value = Decimal> {
     (-100_000_i128..100_000, 0_u32..=3)
         .prop_map(|(digits, scale)| (digits * 10_i128.pow(3 - scale), scale))
 }
 
-fn write((thousandths, scale): Decimal) -> String {
+pub(super) fn write((thousandths, scale): Decimal) -> String {
     let digits = thousandths.unsigned_abs() / 10_u128.pow(3 - scale);
     let unit = 10_u128.pow(scale);
     let sign = if thousandths < 0 { "-" } else { "" };
@@ -48,7 +48,7 @@ fn grouped(records: &[Record]) -> BTreeMap<Option<u8>, Vec<Decimal>> {
 }
 
 /// The sum of `values` and the scale PostgreSQL gives it; none for no values.
-fn sum(values: &[Decimal]) -> Option<Decimal> {
+pub(super) fn sum(values: &[Decimal]) -> Option<Decimal> {
     let scale = values.iter().map(|&(_, scale)| scale).max()?;
     Some((values.iter().map(|&(value, _)| value).sum(), scale))
 }

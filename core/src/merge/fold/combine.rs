@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::canonical::Canonical;
 use super::number::{self, NumberError};
-use super::plan::{Rule, Shown};
+use super::plan::{Made, Rule, Shown};
 use super::rows::{Cell, cells};
 use super::total::{Effort, Total};
 use super::{FoldError, FoldPlan, Group, Row};
@@ -14,8 +14,8 @@ use crate::json::{Kind, Members, Span, kind, quote, unquote};
 
 const NULL: &[u8] = b"null";
 
-/// Values of the aggregate columns of one row, by name.
-type Values<'b> = BTreeMap<Cow<'b, str>, Cow<'b, [u8]>>;
+/// Values of columns that are folded, by name.
+type Values<'b> = Vec<(Cow<'b, str>, Cow<'b, [u8]>)>;
 
 /// Makes one row of a group.
 ///
@@ -42,19 +42,28 @@ pub(super) fn combine<'b>(
                 .map_err(|error| FoldError::new(error, &name))?;
         }
     }
-    let mut values = Values::new();
+    let mut values = BTreeMap::new();
     for (name, column) in columns {
         let value = column
             .value()
             .map_err(|error| FoldError::new(error, &name))?;
         values.insert(name, value);
     }
-    if plan.averages() {
-        let average = average(values.remove("sum"), values.remove("count"), effort)
-            .map_err(|error| FoldError::new(error, "avg"))?;
-        values.insert(Cow::Borrowed("avg"), average);
+    let Some(columns) = plan.shown() else {
+        return Ok(render(plan, text, values.into_iter().collect()));
+    };
+    let mut shown = Values::new();
+    for Shown { name, made } in columns {
+        let value = match made {
+            Made::Of(asked) => values.get(&**asked).cloned(),
+            Made::Average { sum, count } => {
+                let average = average(values.get(&**sum), values.get(&**count), effort);
+                Some(average.map_err(|error| FoldError::new(error, name))?)
+            }
+        };
+        shown.extend(value.map(|value| (Cow::Owned(name.clone()), value)));
     }
-    Ok(render(plan, text, values))
+    Ok(render(plan, text, shown))
 }
 
 /// One aggregate column on its way through the parts.
@@ -118,15 +127,15 @@ fn nearer<'b>(
 
 /// Total sum by total count (R119), or null over no rows (R121).
 fn average<'b>(
-    sum: Option<Cow<'b, [u8]>>,
-    count: Option<Cow<'b, [u8]>>,
+    sum: Option<&Cow<'b, [u8]>>,
+    count: Option<&Cow<'b, [u8]>>,
     effort: &mut Effort,
 ) -> Result<Cow<'b, [u8]>, NumberError> {
-    let known = |value: &Cow<'b, [u8]>| kind(value) != Kind::Null;
+    let known = |value: &&Cow<'b, [u8]>| kind(value) != Kind::Null;
     let (Some(sum), Some(count)) = (sum.filter(known), count.filter(known)) else {
         return Ok(Cow::Borrowed(NULL));
     };
-    let (sum, count) = (Total::parse(&sum, effort)?, Total::parse(&count, effort)?);
+    let (sum, count) = (Total::parse(sum, effort)?, Total::parse(count, effort)?);
     Ok(match sum.divide(count, effort)? {
         Some(average) => Cow::Owned(average.to_string().into_bytes()),
         None => Cow::Borrowed(NULL),
@@ -145,22 +154,21 @@ fn render<'b>(plan: &FoldPlan, text: &'b [u8], mut values: Values<'b>) -> Row<'b
     for (key, value) in &members {
         let (key, value) = (&text[key.clone()], &text[value.clone()]);
         let Some(name) = unquote(key) else { continue };
-        match plan.shown(&name) {
-            Shown::Average => {
-                if let Some(average) = values.remove("avg") {
-                    out.member(b"\"avg\"", &average);
-                }
-            }
+        if plan.rule(&name).is_none() {
             // Only the key can be of use to the caller: it may be ordered by.
-            Shown::Hidden if plan.rule(&name).is_none() => hidden.push((name, value)),
-            Shown::Hidden => {}
-            Shown::Same if plan.rule(&name).is_none() => out.member(key, value),
-            // A repeated member finds no value any more: the last one counted.
-            Shown::Same => {
-                if let Some(value) = values.remove(&name) {
-                    out.member(key, &value);
-                }
+            if plan.hides(&name) {
+                hidden.push((name, value));
+            } else {
+                out.member(key, value);
             }
+        } else if plan.shown().is_some() {
+            // They stand together, in an order of their own.
+            for (name, value) in values.drain(..) {
+                out.member(quote(&name).as_bytes(), &value);
+            }
+        } else if let Some(at) = values.iter().position(|(known, _)| *known == name) {
+            // A repeated member finds no value any more: the last one counted.
+            out.member(key, &values.remove(at).1);
         }
     }
     for (name, value) in values {

@@ -1,31 +1,17 @@
 //! What an `extract` asks to be combined, and what to ask the backends for instead.
 
-use crate::query::{Column, Extract};
-
+mod function;
+mod repeats;
 #[cfg(test)]
 mod tests;
 
-/// Why an `extract` cannot be combined. Found before any backend is asked.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FoldRefusal {
-    /// R134: no rule says what this function's values of several backends make together.
-    #[error(
-        "the function {0} cannot be combined across backends; \
-         count, sum, avg, min, max, to_string and jsonb_typeof can"
-    )]
-    UnknownFunction(String),
-    /// R131: both columns of the answer would go by one name.
-    #[error("the function {0} is projected twice, so two columns would be named {0}")]
-    RepeatedFunction(String),
-    /// R132: as before, one of them a plain column.
-    #[error(
-        "the column {0} has the name of a projected function, so two columns would be named {0}"
-    )]
-    NamedLikeFunction(String),
-    /// R125: the average is made from these two columns.
-    #[error("avg is computed from sum and count, so {0} cannot be projected beside it")]
-    BesideAverage(String),
-}
+use crate::json::quote;
+use crate::query::{Column, Extract};
+
+use function::{Function, Named, aggregates};
+use repeats::{count, functions};
+
+pub use repeats::{FoldRefusal, Repeats};
 
 /// How one aggregate column of several rows becomes one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,15 +24,21 @@ pub(super) enum Rule {
     Max,
 }
 
-/// Under which name a member of a backend's row reaches the client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shown {
-    /// Its own.
-    Same,
-    /// `avg`: the member is the sum that the average is made from.
-    Average,
-    /// None: asked for by pdbmux alone.
-    Hidden,
+/// A column of the answer that a function computes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Shown {
+    /// Its name in the answer.
+    pub(super) name: String,
+    pub(super) made: Made,
+}
+
+/// What a column of the answer is made of: columns of the backends, by their names there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Made {
+    /// Of one, as it was folded.
+    Of(String),
+    /// A total sum divided by a total count (R119).
+    Average { sum: String, count: String },
 }
 
 /// Which rows belong together and what becomes of their columns. Plain data.
@@ -69,121 +61,78 @@ pub(super) enum Meeting {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Columns {
-    /// These are aggregates, the rest of a row is its key (R106). That takes in the `<name>_2` of
-    /// a repeated plain column (ruling 9) without naming it.
-    Aggregates(Vec<(Function, Rule)>),
-    /// `sum` and `count` make the average (R119); the rest as before.
-    Averages(Vec<(Function, Rule)>),
+    Aggregates(Aggregates),
     /// These are the key, the rest of a row are counts (R107, R108).
     Counts(&'static [&'static str]),
     /// Only row functions: every row is a record and none meets another (R129).
     Records,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Function {
-    Count,
-    Sum,
-    Avg,
-    Min,
-    Max,
-    ToString,
-    JsonbTypeof,
-}
-
-impl Function {
-    const ALL: [Self; 7] = [
-        Self::Count,
-        Self::Sum,
-        Self::Avg,
-        Self::Min,
-        Self::Max,
-        Self::ToString,
-        Self::JsonbTypeof,
-    ];
-
-    /// Its name in a query and the name of its column in an answer.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Count => "count",
-            Self::Sum => "sum",
-            Self::Avg => "avg",
-            Self::Min => "min",
-            Self::Max => "max",
-            Self::ToString => "to_string",
-            Self::JsonbTypeof => "jsonb_typeof",
-        }
-    }
-
-    /// PuppetDB knows no other spelling: `COUNT` is a function it does not have.
-    fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|known| known.name() == name)
-    }
-
-    /// The columns asked of a backend in its place, with the rule of each; none for a row
-    /// function, which is part of the key (R127).
-    fn folded_as(self) -> &'static [(Self, Rule)] {
-        match self {
-            Self::Count => &[(Self::Count, Rule::Add)],
-            Self::Sum => &[(Self::Sum, Rule::Add)],
-            Self::Min => &[(Self::Min, Rule::Min)],
-            Self::Max => &[(Self::Max, Rule::Max)],
-            Self::Avg => &[(Self::Sum, Rule::Add), (Self::Count, Rule::Add)],
-            Self::ToString | Self::JsonbTypeof => &[],
-        }
-    }
+/// The aggregates of a query. The rest of a row is its key (R106); that takes in the `<name>_2` of
+/// a repeated plain column (ruling 9) without naming it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Aggregates {
+    /// What is folded, by its name in a backend's row.
+    asked: Vec<(String, Function)>,
+    /// What the client gets, in its order.
+    shown: Vec<Shown>,
+    /// Which of `asked` counts the rows that a row is made of, where that may be none.
+    rows: Option<String>,
 }
 
 impl FoldPlan {
     /// Plans the outermost `extract` of a query. Gives the plan and the `extract` to forward in
-    /// its place, or `None` if the query lists records and is no business of this module: it
-    /// neither projects a function nor groups (R139).
+    /// its place, or `None` if the query lists records and is no business of this module (R139).
     ///
     /// The forwarded `extract` asks for `sum` and `count` of the *same* column instead of `avg`
-    /// (R119): on facts, a `count` of rows would count other rows than the sum adds. Plain
-    /// `group_by` columns that the client did not project are asked for as well, since groups
-    /// that differ only there would look alike; they are taken out of the rows again (ruling 9).
+    /// (R119), where the client does not ask for them itself. Plain `group_by` columns that the
+    /// client did not project are asked for as well, since groups that differ only there would
+    /// look alike; they are taken out of the rows again (ruling 9).
+    ///
+    /// Rows that row functions alone compute are records. Where repeats are refused they are
+    /// planned here all the same, grouped or not (R129).
     ///
     /// # Errors
-    /// A function without a rule (R134), one projected twice (R131), a plain column named like a
-    /// projected function (R132), `sum` or `count` beside `avg` (R125).
-    pub fn new(extract: &Extract) -> Result<Option<(Self, Extract)>, FoldRefusal> {
-        let functions = functions(extract)?;
-        // An empty list projects every column; grouped, a backend refuses it.
-        if functions.is_empty() && (extract.group_by.is_empty() || extract.columns.is_empty()) {
-            return Ok(None);
+    /// A function without a rule (R134). Where repeats are refused, one projected twice (R131), a
+    /// plain column named like a projected function (R132), `sum` or `count` beside `avg` (R125).
+    /// Where they fail, an average that takes one.
+    pub fn new(
+        extract: &Extract,
+        repeats: Repeats,
+    ) -> Result<Option<(Self, Extract)>, FoldRefusal> {
+        let functions = functions(extract, repeats)?;
+        let combines = functions.iter().any(|function| function.combines());
+        if !combines && !functions.is_empty() && repeats == Repeats::Refused {
+            let records = Self::of(Columns::Records, Vec::new());
+            return Ok(Some((records, extract.clone())));
         }
-        let rules: Vec<_> = functions
-            .iter()
-            .flat_map(|function| function.folded_as())
-            .copied()
-            .collect();
-        let columns = if functions.contains(&Function::Avg) {
-            Columns::Averages(rules)
-        } else if rules.is_empty() && !functions.is_empty() {
-            Columns::Records
-        } else {
-            Columns::Aggregates(rules)
-        };
-        let hidden = match columns {
-            Columns::Records => Vec::new(),
-            _ => grouped_unseen(extract),
-        };
+        // An empty list projects every column; grouped, a backend refuses it.
+        let groups = !extract.group_by.is_empty() && !extract.columns.is_empty();
+        Ok((combines || groups).then(|| Self::folding(extract, repeats)))
+    }
+
+    fn folding(extract: &Extract, repeats: Repeats) -> (Self, Extract) {
+        let hidden = grouped_unseen(extract);
         let forwarded = Extract {
             columns: extract
                 .columns
                 .iter()
-                .flat_map(asked_for)
+                .flat_map(|column| asked_for(extract, column, repeats))
                 .chain(hidden.iter().cloned().map(Column::Plain))
                 .collect(),
             group_by: extract.group_by.clone(),
         };
-        let plan = Self {
+        let aggregates = Aggregates::new(extract, &forwarded, repeats);
+        let plan = Self::of(Columns::Aggregates(aggregates), hidden);
+        (plan, forwarded)
+    }
+
+    fn of(columns: Columns, hidden: Vec<String>) -> Self {
+        Self {
             columns,
             hidden,
             meeting: Meeting::default(),
-        };
-        Ok(Some((plan, forwarded)))
+        }
     }
 
     /// The same for rows each of which is made of one record: those of one backend meet too.
@@ -192,29 +141,33 @@ impl FoldPlan {
         self
     }
 
-    /// The same, `count` being asked for by pdbmux alone.
+    /// Whether rows that `extract` projects are made of many; those of an unknown function may be.
+    pub(crate) fn combines(extract: &Extract) -> bool {
+        extract.columns.iter().any(|column| match column {
+            Column::Plain(_) => false,
+            Column::Function { name, .. } => Function::named(name).is_none_or(Function::combines),
+        })
+    }
+
+    /// The same, the count of rows being asked for by pdbmux alone.
     pub(crate) fn hiding_count(mut self) -> Self {
-        self.hidden.push(Function::Count.name().to_owned());
+        if let Columns::Aggregates(Aggregates { shown, rows, .. }) = &mut self.columns {
+            shown.retain(
+                |column| !matches!(&column.made, Made::Of(name) if Some(name) == rows.as_ref()),
+            );
+        }
         self
     }
 
     /// The plan of `/event-counts`: one row per subject, every other column a count (R107, R109).
     pub fn event_counts() -> Self {
-        Self {
-            columns: Columns::Counts(&["subject_type", "subject"]),
-            hidden: Vec::new(),
-            meeting: Meeting::default(),
-        }
+        Self::of(Columns::Counts(&["subject_type", "subject"]), Vec::new())
     }
 
     /// The plan of `/aggregate-event-counts`: one row per summary, every other column a count
     /// (R108, R110).
     pub fn aggregate_event_counts() -> Self {
-        Self {
-            columns: Columns::Counts(&["summarize_by"]),
-            hidden: Vec::new(),
-            meeting: Meeting::default(),
-        }
+        Self::of(Columns::Counts(&["summarize_by"]), Vec::new())
     }
 
     /// Whether `limit` and `order_by` go to the backends (R130).
@@ -226,81 +179,138 @@ impl FoldPlan {
         self.lists_records()
     }
 
+    /// The row, as a backend sends it, that functions make of no record; `None` where there is
+    /// none.
+    pub(crate) fn of_nothing(&self) -> Option<String> {
+        let Columns::Aggregates(Aggregates { asked, .. }) = &self.columns else {
+            return None;
+        };
+        let members = asked.iter().map(|(name, function)| {
+            let value = match function {
+                Function::Count => "0",
+                _ => "null",
+            };
+            format!("{}:{value}", quote(name))
+        });
+        let members: Vec<_> = members.collect();
+        Some(format!("{{{}}}", members.join(",")))
+    }
+
     /// Which rows of one key become one.
     pub(super) fn meeting(&self) -> Meeting {
         self.meeting
     }
 
     /// Whether every row is a record of its own, so that none folds (R129).
-    pub(crate) fn lists_records(&self) -> bool {
+    pub(super) fn lists_records(&self) -> bool {
         matches!(self.columns, Columns::Records)
     }
 
-    /// The rule of the column `name`, or `None` if it belongs to the key.
+    /// The rule of the column that a backend calls `name`, or `None` if it belongs to the key.
     pub(super) fn rule(&self, name: &str) -> Option<Rule> {
         match &self.columns {
-            Columns::Aggregates(rules) | Columns::Averages(rules) => rules
+            Columns::Aggregates(Aggregates { asked, .. }) => asked
                 .iter()
-                .find(|(function, _)| function.name() == name)
-                .map(|&(_, rule)| rule),
+                .find(|(asked, _)| asked == name)
+                .and_then(|(_, function)| function.rule()),
             Columns::Counts(key) => (!key.contains(&name)).then_some(Rule::Add),
             Columns::Records => None,
         }
     }
 
-    /// What the client sees of the column `name`.
-    pub(super) fn shown(&self, name: &str) -> Shown {
-        match (&self.columns, name) {
-            (Columns::Averages(_), "sum") => Shown::Average,
-            (Columns::Averages(_), "count") => Shown::Hidden,
-            _ if self.hidden.iter().any(|hidden| hidden == name) => Shown::Hidden,
-            _ => Shown::Same,
+    /// The columns that functions compute, as the client gets them; `None` if every aggregate is
+    /// shown under the name that it came by.
+    pub(super) fn shown(&self) -> Option<&[Shown]> {
+        match &self.columns {
+            Columns::Aggregates(Aggregates { shown, .. }) => Some(shown),
+            Columns::Counts(_) | Columns::Records => None,
+        }
+    }
+
+    /// Whether the key column `name` was asked for by pdbmux alone.
+    pub(super) fn hides(&self, name: &str) -> bool {
+        self.hidden.iter().any(|hidden| hidden == name)
+    }
+
+    /// The column that counts the rows behind a row of a backend, where there may be none.
+    pub(super) fn rows(&self) -> Option<&str> {
+        match &self.columns {
+            Columns::Aggregates(Aggregates { rows, .. }) => rows.as_deref(),
+            Columns::Counts(_) | Columns::Records => None,
         }
     }
 
     /// Whether a row differs from what a backend sent even if nothing is folded into it.
     pub(super) fn rewrites(&self) -> bool {
-        self.averages() || !self.hidden.is_empty()
-    }
-
-    /// Whether the answer has an `avg`.
-    pub(super) fn averages(&self) -> bool {
-        matches!(self.columns, Columns::Averages(_))
+        !self.hidden.is_empty()
+            || match &self.columns {
+                Columns::Aggregates(aggregates) => !aggregates.show_what_is_asked(),
+                Columns::Counts(_) | Columns::Records => false,
+            }
     }
 }
 
-/// The projected functions in their order, once nothing speaks against them.
-fn functions(extract: &Extract) -> Result<Vec<Function>, FoldRefusal> {
-    let mut functions = Vec::new();
-    for column in &extract.columns {
-        if let Column::Function { name, .. } = column {
-            let function =
-                Function::named(name).ok_or_else(|| FoldRefusal::UnknownFunction(name.clone()))?;
-            if functions.contains(&function) {
-                return Err(FoldRefusal::RepeatedFunction(name.clone()));
-            }
-            functions.push(function);
+impl Aggregates {
+    fn new(extract: &Extract, forwarded: &Extract, repeats: Repeats) -> Self {
+        let asked = aggregates(&forwarded.columns);
+        let rows = count_of_rows(extract, &asked, repeats);
+        let shown = shown(extract, &asked, repeats);
+        let asked = asked.into_iter();
+        let asked = asked.map(|(_, function, name)| (name, function));
+        Self {
+            asked: asked.collect(),
+            shown,
+            rows,
         }
     }
-    for column in &extract.columns {
-        if let Column::Plain(name) = column
-            && Function::named(name).is_some_and(|named| functions.contains(&named))
-        {
-            return Err(FoldRefusal::NamedLikeFunction(name.clone()));
-        }
+
+    fn show_what_is_asked(&self) -> bool {
+        let asked = self.asked.iter().map(|(name, _)| name);
+        self.shown.len() == self.asked.len()
+            && self
+                .shown
+                .iter()
+                .zip(asked)
+                .all(|(shown, asked)| shown.name == *asked && shown.made == Made::Of(asked.clone()))
     }
-    if functions.contains(&Function::Avg) {
-        let helpers = [Function::Sum.name(), Function::Count.name()];
-        if let Some(clash) = extract
-            .columns
-            .iter()
-            .map(response_name)
-            .find(|name| helpers.contains(name))
-        {
-            return Err(FoldRefusal::BesideAverage(clash.to_owned()));
+}
+
+/// What the client gets, made of what is asked for.
+fn shown(extract: &Extract, asked: &[Named<'_>], repeats: Repeats) -> Vec<Shown> {
+    let part = |wanted: &Column| {
+        let mut equal = asked.iter().filter(|(column, ..)| *column == wanted);
+        equal.next().map(|(.., name)| name.clone())
+    };
+    // All of the client's own are asked for, each of equal ones by itself.
+    let mut own: Vec<_> = asked.iter().collect();
+    let mut made = |column: &Column| {
+        if let Some([sum, count]) = halves(extract, column, repeats) {
+            return Some(Made::Average {
+                sum: part(&sum)?,
+                count: part(&count)?,
+            });
         }
-    }
-    Ok(functions)
+        let at = own.iter().position(|(asked, ..)| *asked == column)?;
+        Some(Made::Of(own.remove(at).2.clone()))
+    };
+    let columns = aggregates(&extract.columns).into_iter();
+    let shown = columns.filter_map(|(column, _, name)| {
+        let made = made(column)?;
+        Some(Shown { name, made })
+    });
+    shown.collect()
+}
+
+/// The column that counts the rows behind a row.
+fn count_of_rows(extract: &Extract, asked: &[Named<'_>], repeats: Repeats) -> Option<String> {
+    let is_count = |(_, function, _): &&Named<'_>| *function == Function::Count;
+    let counts_rows = |(column, ..): &&Named<'_>| **column == Function::Count.column(&[]);
+    let found = match repeats {
+        // There is room for one only, which has to do. But a group always has rows.
+        Repeats::Failing if extract.group_by.is_empty() => asked.iter().find(is_count),
+        _ => asked.iter().find(counts_rows),
+    };
+    found.map(|(.., name)| name.clone())
 }
 
 /// The plain columns of `group_by` that no column of the answer shows.
@@ -309,9 +319,8 @@ fn grouped_unseen(extract: &Extract) -> Vec<String> {
     for column in &extract.group_by {
         if let Column::Plain(name) = column {
             // A bare function name in `group_by` means that function's column (R128).
-            let seen = Function::named(name).is_some()
-                || extract.columns.iter().any(|c| response_name(c) == name)
-                || unseen.contains(name);
+            let seen =
+                Function::named(name).is_some() || extract.projects(name) || unseen.contains(name);
             if !seen {
                 unseen.push(name.clone());
             }
@@ -320,23 +329,22 @@ fn grouped_unseen(extract: &Extract) -> Vec<String> {
     unseen
 }
 
-fn response_name(column: &Column) -> &str {
-    match column {
-        Column::Plain(name) | Column::Function { name, .. } => name,
-    }
+/// What a backend is asked for so that `column` can be answered, where the client does not ask for
+/// it by itself.
+fn asked_for(extract: &Extract, column: &Column, repeats: Repeats) -> Vec<Column> {
+    let Some(mut halves) = halves(extract, column, repeats).map(Vec::from) else {
+        return vec![column.clone()];
+    };
+    halves.retain(|half| !extract.columns.contains(half));
+    halves
 }
 
-/// What a backend is asked for so that `column` can be answered.
-fn asked_for(column: &Column) -> Vec<Column> {
+/// The sum and the count that an average is made from; `None` for any other column.
+fn halves(extract: &Extract, column: &Column, repeats: Repeats) -> Option<[Column; 2]> {
     match column {
-        Column::Function { name, args } if name == Function::Avg.name() => Function::Avg
-            .folded_as()
-            .iter()
-            .map(|(function, _)| Column::Function {
-                name: function.name().to_owned(),
-                args: args.clone(),
-            })
-            .collect(),
-        Column::Function { .. } | Column::Plain(_) => vec![column.clone()],
+        Column::Function { name, args } if name == Function::Avg.name() => {
+            Some([Function::Sum.column(args), count(extract, args, repeats)])
+        }
+        Column::Function { .. } | Column::Plain(_) => None,
     }
 }

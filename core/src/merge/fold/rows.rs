@@ -35,10 +35,12 @@ impl<'b> Rows<'b> {
     }
 
     /// The rows that count something as a body of their own, each with one more member in front.
-    pub(crate) fn with(&self, member: &str) -> Vec<u8> {
+    pub(crate) fn with(&self, member: &str, plan: &FoldPlan) -> Vec<u8> {
         let counts = |row: &[u8]| {
             let mut members = Members::new(row).flatten();
-            let count = members.find(|(name, _)| spells(&row[name.clone()], "count"));
+            let count = plan
+                .rows()
+                .and_then(|rows| members.find(|(name, _)| spells(&row[name.clone()], rows)));
             count.is_none_or(|(_, count)| row[count] != *b"0")
         };
         let mut body = b"[".to_vec();

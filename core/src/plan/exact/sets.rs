@@ -1,9 +1,8 @@
 //! Plans of the entities whose records belong to no node.
 
 use crate::Refusal;
-use crate::json::quote;
 use crate::merge::aggregates::AggregateMerge;
-use crate::merge::fold::FoldPlan;
+use crate::merge::fold::{FoldPlan, Repeats};
 use crate::merge::records::{Keep, Total};
 use crate::merge::sets::{SetMerge, Shape};
 use crate::merge::{Fan, Merge};
@@ -117,7 +116,7 @@ fn aggregates(
     let Some(extract) = ast.extract() else {
         return Ok(None);
     };
-    let Some((fold, mut forwarded)) = FoldPlan::new(extract)? else {
+    let Some((fold, mut forwarded)) = FoldPlan::new(extract, Repeats::Named)? else {
         return Ok(None);
     };
     let Paging { window, order_by } = Paging::of(params)?;
@@ -127,18 +126,16 @@ fn aggregates(
         .clone()
         .filter(|name| !forwarded.projects(name))
         .collect();
-    let groups = !fold.lists_records();
-    let nothing = (groups && extract.group_by.is_empty()).then(|| of_nothing(&forwarded));
+    let is_one_row = extract.group_by.is_empty();
+    let nothing = fold.of_nothing().filter(|_| is_one_row);
     // Else every backend refuses it, and is to do so in its own words.
-    if !groups || is_grouped_by_all(extract) {
+    if is_grouped_by_all(extract) {
         let unseen = strip.iter().cloned().map(Column::Plain);
         forwarded.columns.extend(unseen);
-        if groups {
-            let missing = identity
-                .map(Column::Plain)
-                .filter(|column| !extract.group_by.contains(column));
-            forwarded.group_by.extend(missing);
-        }
+        let missing = identity
+            .map(Column::Plain)
+            .filter(|column| !extract.group_by.contains(column));
+        forwarded.group_by.extend(missing);
     }
     let mut changes = vec![("query", Some(ast.with_extract(&forwarded)))];
     changes.extend(UNPAGED);
@@ -159,16 +156,6 @@ fn aggregates(
         shape: Shape::AsItCame { strip, nothing },
         then: Merge::Aggregates(merge),
     }))
-}
-
-/// The one row that functions make of no record.
-fn of_nothing(extract: &Extract) -> String {
-    let columns = extract.columns.iter().filter_map(|column| match column {
-        Column::Plain(_) => None,
-        Column::Function { name, .. } if name == "count" => Some(format!("{}:0", quote(name))),
-        Column::Function { name, .. } => Some(format!("{}:null", quote(name))),
-    });
-    format!("{{{}}}", columns.collect::<Vec<_>>().join(","))
 }
 
 /// Whether every plain column is one that is grouped by.
