@@ -84,7 +84,7 @@ impl<'b> Row<'b> {
 /// Rows come in the order in which their groups first appear. Groups meet *across* backends only:
 /// a backend that lists a key twice (a repeated summary does that) has its first row folded with
 /// the first rows of the others, its second with the second. So one backend's answer comes out as
-/// it went in. Where the plan says that rows are records ([`FoldPlan::of_records`]) all of them meet.
+/// it went in. Where the plan says that rows are records (`FoldPlan::of_records`) all of them meet.
 ///
 /// # Errors
 /// Numbers too large or too long to combine.
