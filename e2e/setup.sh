@@ -1,6 +1,6 @@
 #!/bin/bash
 # Installs what the end-to-end rig needs on Debian or Ubuntu, as root: PuppetDB,
-# PostgreSQL, a second, newer PuppetDB in a folder of its own, Puppetboard, and a browser.
+# PostgreSQL, a second, newer PuppetDB in a folder of its own, the clients, and a browser.
 # Idempotent; everything that is already there is left alone.
 #
 #   PDBMUX_RIG_DIR        the rig's folder (default: .rig in the repository)
@@ -10,7 +10,9 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 rig=${PDBMUX_RIG_DIR:-$(dirname "$here")/.rig}
 newer=$rig/trixie
-packages=(puppetdb postgresql locales debootstrap python3 python3-venv chromium)
+packages=(puppetdb postgresql locales debootstrap python3 python3-venv chromium puppet-terminus-puppetdb)
+# Whoever has a newer node than the distribution's has its npm too, which excludes the package.
+command -v npm >/dev/null || packages+=(npm)
 export DEBIAN_FRONTEND=noninteractive
 
 say() { printf 'e2e setup: %s\n' "$*"; }
@@ -142,6 +144,23 @@ install_python() {
   cp "$wanted" "$venv/requirements.txt"
 }
 
+install_backstage() {
+  local wanted=$here/requirements-backstage.json modules=$rig/backstage
+  if cmp -s "$wanted" "$modules/package.json" || [[ -e $rig/no-backstage ]]; then return; fi
+  say "installing the Backstage module into $modules"
+  rm -rf "$modules" "$modules.part"
+  mkdir -p "$modules.part"
+  cp "$wanted" "$modules.part/package.json"
+  if (cd "$modules.part" && npm install --ignore-scripts --omit=dev --omit=optional --omit=peer \
+    --no-audit --no-fund --no-package-lock --fetch-retries=1 --fetch-timeout=60000) >>"$rig/install.log" 2>&1; then
+    mv "$modules.part" "$modules"
+  else
+    say "npm could not install the Backstage module (see $rig/install.log): it is not run"
+    rm -rf "$modules.part"
+    : >"$rig/no-backstage"
+  fi
+}
+
 if [[ $EUID -ne 0 ]]; then
   say "must run as root"
   exit 1
@@ -158,4 +177,5 @@ else
 fi
 install_python venv requirements.txt
 install_python exporter requirements-exporter.txt
+[[ -n ${PDBMUX_E2E_BACKENDS:-} ]] || install_backstage
 say "ready in $rig"

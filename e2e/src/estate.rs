@@ -11,6 +11,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use anyhow::Result;
 use serde_json::json;
 
+pub use catalog::EXPORTED;
 pub use stories::Story;
 
 /// Midnight the estate's minutes count from.
@@ -21,6 +22,10 @@ pub const ONLY_IN_B: &str = "staging";
 
 /// A real fact, in one node, that has the name of pdbmux's own.
 pub const IMPOSTOR: &str = "retitled.example.com";
+
+/// A node that went from backend a to b, and to the environment that b alone knows. Its last run
+/// before failed.
+pub const MOVED: &str = "moved.example.com";
 
 /// One of the two backends, in configured order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -181,7 +186,7 @@ impl Node {
 
     /// The environment `side` has it in.
     pub fn environment(&self, side: Side) -> &'static str {
-        let moved = self.certname.starts_with("moved") && side == Side::B;
+        let moved = self.certname == MOVED && side == Side::B;
         if moved || self.certname.starts_with("staging") {
             ONLY_IN_B
         } else {

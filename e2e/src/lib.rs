@@ -17,3 +17,4 @@ pub mod records;
 pub mod rig;
 pub mod server;
 pub mod settings;
+pub mod tls;

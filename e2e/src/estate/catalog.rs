@@ -5,8 +5,11 @@ use serde_json::{Value, json};
 use super::facts::producer;
 use super::{Command, Node, Side, moment, uuid};
 
-/// The catalog the node got at `run`: a class, a file and a service each, more of them in
-/// some nodes.
+/// The folder of the files that nodes export, one each.
+pub const EXPORTED: &str = "/srv/exported";
+
+/// The catalog the node got at `run`: a class, a file, a service and an exported file each, more of
+/// them in some nodes.
 pub(super) fn command(node: &Node, side: Side, run: u32) -> Command {
     let produced = moment(run - 1, 30);
     let mut resources = vec![
@@ -30,6 +33,13 @@ pub(super) fn command(node: &Node, side: Side, run: u32) -> Command {
             &json!({"ensure": "present", "order": number}),
         ));
     }
+    let mut exported = resource(
+        "File",
+        &format!("{EXPORTED}/{}", node.certname),
+        &json!({"ensure": "file", "content": format!("seen by {}", producer(side))}),
+    );
+    exported["exported"] = json!(true);
+    resources.push(exported);
     let edges: Vec<_> = resources[2..]
         .iter()
         .map(|target| {

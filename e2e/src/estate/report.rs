@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::facts::producer;
 use super::stories::Story;
-use super::{Command, Holding, Node, Side, moment, uuid};
+use super::{Command, Holding, MOVED, Node, Side, moment, uuid};
 
 /// The copy's reports: its last run, and in every third node the run before.
 pub(super) fn commands(node: &Node, held: Holding) -> Vec<Command> {
@@ -29,7 +29,12 @@ fn command(node: &Node, side: Side, end: u32) -> Command {
     // Of reports that ended together, the first backend's was produced last: a PuppetDB
     // that holds both calls that one the latest.
     let produced = moment(end, if side == Side::A { 20 } else { 10 });
-    let status = ["changed", "failed", "unchanged"][(node.index % 3) as usize];
+    let status = match (node.certname, side) {
+        // It failed before it moved.
+        (MOVED, Side::A) => "failed",
+        (MOVED, Side::B) => "changed",
+        _ => ["changed", "failed", "unchanged"][(node.index % 3) as usize],
+    };
     let number = node.index * 10_000 + end * 2 + u32::from(side == Side::B);
     let happened = moment(end - 1, 30);
     let body = json!({

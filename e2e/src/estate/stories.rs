@@ -67,7 +67,7 @@ pub(super) const NODES: &[(&str, Story)] = &[
     ("edge3.example.com", Story::NewerInB),
     ("EDGE4.example.com", Story::NewerInB),
     ("edge-5_x.example.com", Story::NewerInB),
-    ("moved.example.com", Story::NewerInB),
+    (super::MOVED, Story::NewerInB),
     (super::IMPOSTOR, Story::NewerInB),
     ("twin1.example.com", Story::SameReport),
     ("twin2.example.com", Story::SameReport),

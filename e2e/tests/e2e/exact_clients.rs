@@ -5,23 +5,24 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use pdbmux_e2e::daemon::{Daemon, puppetboard};
-use pdbmux_e2e::estate::ONLY_IN_B;
+use pdbmux_e2e::estate::{MOVED, ONLY_IN_B};
 use pdbmux_e2e::http::Client;
 use pdbmux_e2e::oracle::ground::{Before, field};
 use pdbmux_e2e::rig::Size;
 
-use crate::puppetboard::{ALL, OF_A, OF_B, pages};
+use crate::puppetboard::{ALL, OF_A, OF_B, page, pages};
 use crate::world::World;
 use crate::{Case, cases};
 
-pub(crate) const CASES: &[Case] =
-    cases![exact_puppetdb_exporter_measures_what_it_measures_of_the_oracle];
-
-/// Not held yet: the radiator wants `num-nodes` of all backends, pypuppetdb wants PQL.
-pub(crate) const AHEAD: &[Case] = cases![
+pub(crate) const CASES: &[Case] = cases![
     exact_puppetboard_shows_what_it_shows_of_the_oracle,
     exact_pypuppetdb_reads_what_it_reads_of_the_oracle,
+    exact_puppetdb_exporter_measures_what_it_measures_of_the_oracle,
 ];
+
+/// Cases of the Backstage module, which not every machine can install.
+pub(crate) const BACKSTAGE: &[Case] =
+    cases![exact_backstage_lists_the_entities_that_it_lists_of_the_oracle];
 
 /// The page that shows what PostgreSQL guesses of its tables (`num-resources`): no merge can give
 /// the oracle's, and as little the pages about a PuppetDB's process.
@@ -62,6 +63,11 @@ fn exact_puppetboard_shows_what_it_shows_of_the_oracle(world: &World) -> Result<
         }
     }
     ensure!(different.is_empty(), "{}", different.join("\n"));
+    page(
+        &ours,
+        &format!("/{ONLY_IN_B}/nodes"),
+        &["staging1.example.com", MOVED],
+    )?;
     Ok(())
 }
 
@@ -96,6 +102,26 @@ fn exact_puppetdb_exporter_measures_what_it_measures_of_the_oracle(world: &World
     Ok(())
 }
 
+fn exact_backstage_lists_the_entities_that_it_lists_of_the_oracle(world: &World) -> Result<()> {
+    let (union, daemon) = exact(world)?;
+    let folder = world.settings.folder.join("backstage");
+    let script = world
+        .settings
+        .repository
+        .join("e2e/clients/backstage_entities.js");
+    for query in ["", r#"["=",["fact","site"],"b"]"#] {
+        let listed = |server: &Client| {
+            let mut command = Command::new("node");
+            command.arg(&script).arg(&folder).arg(port(server)?);
+            lines(command.args([query].iter().filter(|query| !query.is_empty())))
+        };
+        let (got, wanted) = (listed(&daemon.client)?, listed(&union)?);
+        ensure!(got == wanted, "{query}: got {got:#?}, wanted {wanted:#?}");
+        ensure!(wanted.len() > 10, "only {} entities", wanted.len());
+    }
+    Ok(())
+}
+
 /// Calls about a server's process, and the one that fails with any.
 const OF_ONE_SERVER: [&str; 7] = [
     "metric",
@@ -109,7 +135,7 @@ const OF_ONE_SERVER: [&str; 7] = [
 ];
 
 /// The oracle, and a pdbmux under `merge: exact`.
-fn exact(world: &World) -> Result<(Client, Daemon)> {
+pub(crate) fn exact(world: &World) -> Result<(Client, Daemon)> {
     let (settings, rig) = (&world.settings, &world.rig);
     let (field, _, daemon) = field(settings, rig, Size::Two, Before::Backends, "exact")?;
     Ok((field.union, daemon))
@@ -166,14 +192,20 @@ fn said(
     arguments: &[&str],
 ) -> Result<BTreeMap<String, String>> {
     let settings = &world.settings;
-    let output = Command::new(settings.folder.join(venv).join("bin/python"))
-        .arg(settings.repository.join("e2e/clients").join(script))
-        .args(arguments)
-        .output()
-        .with_context(|| format!("{venv} is not installed: run e2e/setup.sh"))?;
+    let mut command = Command::new(settings.folder.join(venv).join("bin/python"));
+    command.arg(settings.repository.join("e2e/clients").join(script));
+    lines(command.args(arguments))
+}
+
+/// Runs a program that prints lines of a thing, a tab, and what is said of it.
+pub(crate) fn lines(command: &mut Command) -> Result<BTreeMap<String, String>> {
+    let output = command.output().with_context(|| {
+        let program = command.get_program().display();
+        format!("{program} is not installed: run e2e/setup.sh")
+    })?;
     ensure!(
         output.status.success(),
-        "{script}: {}",
+        "{command:?}: {}",
         String::from_utf8_lossy(&output.stderr)
     );
     let lines = String::from_utf8(output.stdout)?;

@@ -2,17 +2,12 @@
 //! name. All on loopback.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 use std::time::SystemTime;
 
+use pdbmux_e2e::tls::{Authority, Front};
 use pdbmux_samples::{Server, migration, serve};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-use tokio::io::copy_bidirectional;
-use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::net::UdpSocket;
 use tokio::runtime::Runtime;
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 /// In the hosts file.
 pub(crate) const PLAIN: &str = "plain.pdbmux.test";
@@ -24,8 +19,9 @@ pub(crate) const DNS: Ipv4Addr = Ipv4Addr::new(127, 53, 53, 53);
 /// They run until this goes.
 pub(crate) struct Backends {
     pub(crate) plain_port: u16,
-    pub(crate) secure_port: u16,
-    /// The private authority that vouches for the one over TLS, as PEM.
+    /// Before the one over TLS.
+    pub(crate) front: Front,
+    /// The private authority that vouches for it, as PEM.
     pub(crate) authority: String,
     _servers: [Server; 2],
     _runtime: Runtime,
@@ -34,22 +30,19 @@ pub(crate) struct Backends {
 impl Backends {
     pub(crate) fn start() -> Self {
         let runtime = Runtime::new().unwrap();
-        let (servers, secure_port, authority) = runtime.block_on(async {
+        let servers = runtime.block_on(async {
             let [old, new] = migration::samples(SystemTime::now().into());
             let old = serve(old.estate, loopback(0)).await.unwrap();
             let new = serve(new.estate, loopback(0)).await.unwrap();
-            let (acceptor, authority) = tls();
-            let listener = TcpListener::bind(loopback(0)).await.unwrap();
-            let secure_port = listener.local_addr().unwrap().port();
-            tokio::spawn(terminate(listener, acceptor, new.address()));
             let dns = UdpSocket::bind((DNS, 53)).await.unwrap();
             tokio::spawn(answer(dns));
-            ([old, new], secure_port, authority)
+            [old, new]
         });
+        let authority = Authority::new().unwrap();
         Self {
             plain_port: servers[0].address().port(),
-            secure_port,
-            authority,
+            front: authority.front(SECURE, servers[1].address()).unwrap(),
+            authority: authority.certificate,
             _servers: servers,
             _runtime: runtime,
         }
@@ -58,41 +51,6 @@ impl Backends {
 
 fn loopback(port: u16) -> SocketAddr {
     (Ipv4Addr::LOCALHOST, port).into()
-}
-
-/// A certificate for [`SECURE`], and who vouches for it.
-fn tls() -> (TlsAcceptor, String) {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let key = KeyPair::generate().unwrap();
-    let authority = params.self_signed(&key).unwrap();
-    let issuer = Issuer::new(params, key);
-    let own_key = KeyPair::generate().unwrap();
-    let params = CertificateParams::new(vec![SECURE.to_owned()]).unwrap();
-    let own = params.signed_by(&own_key, &issuer).unwrap();
-    let config = ServerConfig::builder()
-        .with_no_client_auth()
-        .with_single_cert(
-            vec![own.der().clone()],
-            PrivateKeyDer::Pkcs8(own_key.serialize_der().into()),
-        )
-        .unwrap();
-    (TlsAcceptor::from(Arc::new(config)), authority.pem())
-}
-
-/// Takes TLS off what goes on to `plain`.
-async fn terminate(listener: TcpListener, acceptor: TlsAcceptor, plain: SocketAddr) {
-    while let Ok((stream, _)) = listener.accept().await {
-        let acceptor = acceptor.clone();
-        tokio::spawn(async move {
-            // A client that goes away is no matter of this test.
-            if let Ok(mut secure) = acceptor.accept(stream).await
-                && let Ok(mut plain) = TcpStream::connect(plain).await
-            {
-                let _ended = copy_bidirectional(&mut secure, &mut plain).await;
-            }
-        });
-    }
 }
 
 /// Answers that [`SECURE`] is on this machine and that there is no other name.

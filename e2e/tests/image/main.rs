@@ -42,7 +42,7 @@ fn r292_r293_r294_in_an_empty_root_it_finds_its_config_and_merges_what_it_reache
     root.write("/etc/hosts", &format!("127.0.0.1 {PLAIN}\n"));
     root.write("/etc/resolv.conf", &format!("nameserver {DNS}\n"));
     root.write("/etc/ssl/certs/ca-certificates.crt", &backends.authority);
-    let (plain_port, secure_port) = (backends.plain_port, backends.secure_port);
+    let (plain_port, secure_port) = (backends.plain_port, backends.front.port);
     root.write(
         "/etc/pdbmux/config.yaml",
         &format!(
