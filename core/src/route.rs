@@ -85,6 +85,32 @@ pub struct Row {
     pub caching: Caching,
     /// Whether parameters may come in a body.
     pub bodies: Bodies,
+    /// What tells under `merge: exact` who owns a node.
+    pub told: Told,
+    /// Which columns rows of functions may have.
+    pub columns: Columns,
+}
+
+/// What tells under `merge: exact` who owns a node, in an answer that the client does not project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// Nothing.
+    Nowhere,
+    /// A key of its record.
+    ByKey,
+    /// The source fact among its facts.
+    ByFact,
+    /// The source fact, if that is the one that the path names.
+    ByNamedFact,
+}
+
+/// Which columns a backend's rows of functions may have (section 8 of the wire notes).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Columns {
+    /// Any: the nth of one name is called `<name>_n`.
+    Open,
+    /// Those of a schema: on a second of one name it fails.
+    Closed,
 }
 
 /// Whether the answers of a route are kept in the cache (R202, R203). Only sets of records ever are.
@@ -119,6 +145,16 @@ impl Row {
         self
     }
 
+    const fn told(mut self, told: Told) -> Self {
+        self.told = told;
+        self
+    }
+
+    const fn closed(mut self) -> Self {
+        self.columns = Columns::Closed;
+        self
+    }
+
     const fn bodies(mut self, bodies: Bodies) -> Self {
         self.bodies = bodies;
         self
@@ -145,6 +181,8 @@ const fn records(
         identity,
         caching: Caching::Live,
         bodies: Bodies::Read,
+        told: Told::Nowhere,
+        columns: Columns::Open,
     }
 }
 
@@ -183,21 +221,21 @@ const EVENT: &[&str] = &[
 /// Every served path; the first line that matches decides. What no line matches is unknown.
 #[rustfmt::skip]
 pub const ROUTES: &[Row] = &[
-    records("/pdb/query/v4/nodes", Rule::Nodes, "nodes", CERTNAME).kept().exactly(Rule::Owned),
-    records("/pdb/query/v4/facts", Rule::Facts, "facts", FACT).kept().exactly(Rule::Owned),
-    records("/pdb/query/v4/facts/{}", Rule::NamedFacts, "facts", CERTNAME).kept().exactly(Rule::Owned),
-    records("/pdb/query/v4/facts/{}/{}", Rule::NamedFacts, "facts", CERTNAME).kept().exactly(Rule::Owned),
+    records("/pdb/query/v4/nodes", Rule::Nodes, "nodes", CERTNAME).kept().exactly(Rule::Owned).told(Told::ByKey),
+    records("/pdb/query/v4/facts", Rule::Facts, "facts", FACT).kept().exactly(Rule::Owned).told(Told::ByFact),
+    records("/pdb/query/v4/facts/{}", Rule::NamedFacts, "facts", CERTNAME).kept().exactly(Rule::Owned).told(Told::ByNamedFact),
+    records("/pdb/query/v4/facts/{}/{}", Rule::NamedFacts, "facts", CERTNAME).kept().exactly(Rule::Owned).told(Told::ByNamedFact),
     records("/pdb/query/v4/fact-names", Rule::FactNames, "fact-names", NAME).kept(),
-    records("/pdb/query/v4/fact-contents", Rule::FirstGood, "fact-contents", CONTENT).exactly(Rule::Owned),
+    records("/pdb/query/v4/fact-contents", Rule::FirstGood, "fact-contents", CONTENT).exactly(Rule::Owned).closed(),
     records("/pdb/query/v4/factsets", Rule::FirstGood, "factsets", CERTNAME).exactly(Rule::Owned),
     records("/pdb/query/v4/inventory", Rule::FirstGood, "inventory", CERTNAME).exactly(Rule::Owned),
     records("/pdb/query/v4/catalogs", Rule::FirstGood, "catalogs", CERTNAME).exactly(Rule::Owned),
-    records("/pdb/query/v4/resources", Rule::Resources, "resources", RESOURCE).exactly(Rule::Owned),
-    records("/pdb/query/v4/resources/{}", Rule::FirstGood, "resources", RESOURCE).exactly(Rule::Owned),
-    records("/pdb/query/v4/resources/{}/{}", Rule::FirstGood, "resources", RESOURCE).exactly(Rule::Owned),
-    records("/pdb/query/v4/edges", Rule::FirstGood, "edges", EDGE).exactly(Rule::Owned),
+    records("/pdb/query/v4/resources", Rule::Resources, "resources", RESOURCE).exactly(Rule::Owned).closed(),
+    records("/pdb/query/v4/resources/{}", Rule::FirstGood, "resources", RESOURCE).exactly(Rule::Owned).closed(),
+    records("/pdb/query/v4/resources/{}/{}", Rule::FirstGood, "resources", RESOURCE).exactly(Rule::Owned).closed(),
+    records("/pdb/query/v4/edges", Rule::FirstGood, "edges", EDGE).exactly(Rule::Owned).closed(),
     records("/pdb/query/v4/package-inventory", Rule::FirstGood, "package-inventory", PACKAGE).exactly(Rule::Owned),
-    records("/pdb/query/v4/catalog-inputs", Rule::FirstGood, "catalog-inputs", CERTNAME).exactly(Rule::Owned),
+    records("/pdb/query/v4/catalog-inputs", Rule::FirstGood, "catalog-inputs", CERTNAME).exactly(Rule::Owned).closed(),
     records("/pdb/query/v4/catalog-input-contents", Rule::FirstGood, "catalog-input-contents", INPUT).exactly(Rule::Owned),
     records("/pdb/query/v4/environments", Rule::FirstGood, "environments", NAME).exactly(Rule::Set),
     records("/pdb/query/v4/producers", Rule::FirstGood, "producers", NAME).exactly(Rule::Set),
@@ -206,9 +244,9 @@ pub const ROUTES: &[Row] = &[
     records("/pdb/query/v4/environments/{}/facts", Rule::FirstGood, "facts", FACT).exactly(Rule::OwnedBelow),
     records("/pdb/query/v4/environments/{}/facts/{}", Rule::FirstGood, "facts", FACT).exactly(Rule::OwnedBelow),
     records("/pdb/query/v4/environments/{}/facts/{}/{}", Rule::FirstGood, "facts", FACT).exactly(Rule::OwnedBelow),
-    records("/pdb/query/v4/environments/{}/resources", Rule::FirstGood, "resources", RESOURCE).exactly(Rule::OwnedBelow),
-    records("/pdb/query/v4/environments/{}/resources/{}", Rule::FirstGood, "resources", RESOURCE).exactly(Rule::OwnedBelow),
-    records("/pdb/query/v4/environments/{}/resources/{}/{}", Rule::FirstGood, "resources", RESOURCE).exactly(Rule::OwnedBelow),
+    records("/pdb/query/v4/environments/{}/resources", Rule::FirstGood, "resources", RESOURCE).exactly(Rule::OwnedBelow).closed(),
+    records("/pdb/query/v4/environments/{}/resources/{}", Rule::FirstGood, "resources", RESOURCE).exactly(Rule::OwnedBelow).closed(),
+    records("/pdb/query/v4/environments/{}/resources/{}/{}", Rule::FirstGood, "resources", RESOURCE).exactly(Rule::OwnedBelow).closed(),
     records("/pdb/query/v4/producers/{}/factsets", Rule::FirstGood, "factsets", CERTNAME).exactly(Rule::OwnedBelow),
     records("/pdb/query/v4/producers/{}/catalogs", Rule::FirstGood, "catalogs", CERTNAME).exactly(Rule::OwnedBelow),
     records("/pdb/query/v4/reports", Rule::Reports, "reports", REPORT).exactly(Rule::Owned),
@@ -223,7 +261,7 @@ pub const ROUTES: &[Row] = &[
     row("/pdb/query/v4/reports/{}/metrics", Rule::OfReport).bodies(Bodies::ReadHere),
     row("/pdb/query/v4/nodes/{}/**", Rule::OfNode).bodies(Bodies::Read),
     row("/pdb/query/v4/factsets/{}/**", Rule::OfNode).bodies(Bodies::Read),
-    records("/pdb/query/v4/catalogs/{}/edges", Rule::OfNode, "edges", EDGE).exactly(Rule::EdgesOfCatalog),
+    records("/pdb/query/v4/catalogs/{}/edges", Rule::OfNode, "edges", EDGE).exactly(Rule::EdgesOfCatalog).closed(),
     row("/pdb/query/v4/catalogs/{}/**", Rule::OfNode).bodies(Bodies::Read),
     row("/pdb/query/v4/package-inventory/{}", Rule::FirstGood).bodies(Bodies::Read).exactly(Rule::OfNode),
     row("/pdb/query/v4/environments/{}", Rule::FirstGood).bodies(Bodies::ReadHere).exactly(Rule::OfReport),
@@ -324,6 +362,8 @@ fn matches<'p>(pattern: &str, path: &'p str) -> Option<(Vec<&'p str>, &'p str)> 
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn rule(path: &str) -> Option<Rule> {
@@ -386,6 +426,17 @@ mod tests {
                 "/pdb/query/v4/fact-names",
             ]
         );
+    }
+
+    #[test]
+    fn rows_of_an_entity_have_the_same_columns_on_every_route() {
+        let closed = |row: &&Row| row.columns == Columns::Closed;
+        let entities: BTreeSet<_> = ROUTES.iter().filter(closed).map(|row| row.entity).collect();
+        let expected = ["catalog-inputs", "edges", "fact-contents", "resources"];
+        assert!(entities.iter().eq(&expected), "{entities:?}");
+        for row in ROUTES.iter().filter(|row| entities.contains(row.entity)) {
+            assert!(closed(&row), "{}", row.path);
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::merge::{Absence, Fan, Merge};
 use crate::params::Params;
 use crate::provenance::Mark;
 use crate::query::{Ast, Column, Extract, Query};
-use crate::route::Route;
+use crate::route::{Columns, Route, Told};
 use crate::settings::Settings;
 
 use super::records::{Selection, aggregates};
@@ -33,7 +33,8 @@ pub(super) fn owned(
     {
         return by_source(route, params, settings, ast, source);
     }
-    if route.row.entity == "facts" && source.is_some() && route.segment(0).as_deref() == source {
+    let told = route.row.told;
+    if told == Told::ByNamedFact && source.is_some() && route.segment(0).as_deref() == source {
         return source_facts(route, params, &query, settings);
     }
     let scope = scope(route, &query);
@@ -43,10 +44,10 @@ pub(super) fn owned(
         return Ok(below(ask.of(scope), Merge::Aggregates(merge)));
     }
     let gated = query.projects() || query.is_text();
-    let mark = match (route.row.entity, route.row.path) {
-        ("nodes", _) if !gated => Mark::Key,
-        (_, "/pdb/query/v4/facts") if !gated && !query.constrains_name() => Mark::Fact,
-        _ => Mark::Nothing,
+    let mark = match told {
+        Told::ByKey if !gated => Mark::Key,
+        Told::ByFact if !gated && !query.constrains_name() => Mark::Fact,
+        Told::ByKey | Told::ByFact | Told::ByNamedFact | Told::Nowhere => Mark::Nothing,
     };
     let selection = Selection::new(route, params, &query, &[])?;
     Ok(of_owned(selection, scope, mark, params, settings))
@@ -227,11 +228,11 @@ fn by_source(
     Ok(of_owned(selection, scope, Mark::Key, &params, settings))
 }
 
-/// What becomes of repeated names in rows of `route` (section 8 of the wire notes).
-pub(super) fn repeats(route: &Route<'_>) -> Repeats {
-    match route.row.entity {
-        "resources" | "edges" | "fact-contents" | "catalog-inputs" => Repeats::Failing,
-        _ => Repeats::Named,
+/// What becomes of repeated names in rows of `route`.
+fn repeats(route: &Route<'_>) -> Repeats {
+    match route.row.columns {
+        Columns::Open => Repeats::Named,
+        Columns::Closed => Repeats::Failing,
     }
 }
 

@@ -253,3 +253,23 @@ fn r243_to_r248_and_writes_have_their_plans() {
     assert_eq!(ask.target(), path);
     assert!(matches!(merge, Merge::Metrics(_)));
 }
+
+#[test]
+fn an_environment_named_like_the_source_fact_is_an_environment() {
+    let settings = Settings {
+        strategy: Strategy::Exact,
+        ..settings()
+    };
+    for (path, is_drilldown) in [
+        ("facts/pdbmux_source", true),
+        ("facts/pdbmux_source/pdb-a", true),
+        ("environments/pdbmux_source/facts", false),
+        ("environments/pdbmux_source/facts/kernel", false),
+    ] {
+        let plan = planned_with(&settings, &format!("/pdb/query/v4/{path}")).unwrap();
+        let Plan::Fan(fan) = plan else {
+            panic!("{path}: {plan:?}");
+        };
+        assert_eq!(fan.drilldown.is_some(), is_drilldown, "{path}");
+    }
+}
