@@ -111,6 +111,7 @@ fn concluded(conclusion: &Conclusion) -> Value {
             "contributed": standing.contributed,
             "configured": standing.configured,
             "missing": missing(&standing.missing),
+            "not_exact": reasons(&standing.doubts),
         }),
         Conclusion::Replay(received) => json!({ "status": received.status, "replayed": true }),
         Conclusion::Nothing(without) => json!({ "status": 502, "missing": missing(without) }),

@@ -7,7 +7,7 @@ use pdbmux_core::answer::Pieces;
 use pdbmux_core::merge::fold::FoldError;
 use pdbmux_core::merge::owners::FreshnessMap;
 use pdbmux_core::merge::{Context, Fan, Merged, Outcome};
-use pdbmux_core::plan::Ask;
+use pdbmux_core::plan::{Ask, Doubt};
 use pdbmux_core::round::BackendId;
 use tokio::time::Instant;
 
@@ -47,6 +47,8 @@ pub(super) struct Gathered {
     pub(super) skipped: Vec<BackendId>,
     /// Whose data is newest, where that decides something.
     pub(super) map: Option<Arc<FreshnessMap>>,
+    /// What asking has shown to be doubtful.
+    pub(super) doubts: Vec<Doubt>,
 }
 
 impl App {
@@ -62,23 +64,63 @@ impl App {
             } else {
                 self.gather_shares(&fan, since, &mut failed).await
             };
-            let skipped = gathered.skipped.clone();
-            let (mut round, merged) = self.settle(&fan, gathered).await;
+            let (mut gathered, merged) = self.settle(&fan, gathered).await;
             if let Outcome::Instead(instead) = merged.outcome {
                 return Box::pin(self.fan(*instead)).await;
             }
             let is_damaged =
                 |asked: &Asked| merged.damaged.iter().any(|(id, _)| *id == asked.backend);
-            if fan.is_undivided() || !round.iter().any(is_damaged) {
-                round.append(&mut failed);
-                round.sort_by_key(|asked| asked.backend);
-                return self.conclude(&fan, round, &skipped, merged);
+            if fan.is_undivided() || !gathered.round.iter().any(is_damaged) {
+                let merged = self.unanimous(&fan, &mut gathered, merged, &failed).await;
+                gathered.round.append(&mut failed);
+                gathered.round.sort_by_key(|asked| asked.backend);
+                return self.conclude(&fan, gathered, merged);
             }
             for (backend, damage) in merged.damaged {
                 let result = Err(Failure::Damaged(damage));
                 failed.push(Asked { backend, result });
             }
         }
+    }
+
+    /// What was merged, a refusal being none unless those agree that failed before. It is made to
+    /// speak of the question as it was put to pdbmux, without the nodes that were added to it.
+    async fn unanimous(
+        &self,
+        fan: &Fan,
+        gathered: &mut Gathered,
+        mut merged: Merged,
+        failed: &[Asked],
+    ) -> Merged {
+        let Outcome::Replay(at) = merged.outcome else {
+            return merged;
+        };
+        if !failed.is_empty() {
+            merged.outcome = Outcome::Nothing;
+            return merged;
+        }
+        let (Some(ask), Some(part)) = (gathered.asks.get(at), gathered.round.get_mut(at)) else {
+            return merged;
+        };
+        let refused = status(part).filter(|status| (400..500).contains(status));
+        if refused.is_some() && ask.target() != fan.ask.target() {
+            let question = [(part.backend, fan.ask.clone())];
+            let again = self.upstream.fan_out(&question).await.pop();
+            // One about the source fact, which no backend knows, would speak of the wrong thing.
+            if let Some(again) = again.filter(|again| status(again) == refused)
+                && !self.names_source(&again)
+            {
+                *part = again;
+            }
+        }
+        merged
+    }
+
+    fn names_source(&self, asked: &Asked) -> bool {
+        let body = asked.result.as_ref().map(|received| &received.body);
+        let text = body.map(|body| String::from_utf8_lossy(body));
+        let source = self.settings.source.as_deref();
+        text.is_ok_and(|text| source.is_some_and(|source| text.contains(source)))
     }
 
     /// Asks every backend the same.
@@ -124,20 +166,17 @@ impl App {
             round,
             skipped,
             map,
+            doubts: Vec::new(),
         }
     }
 
     /// Merges a round; where that does not decide the window, asks for more and merges again.
-    async fn settle(&self, fan: &Arc<Fan>, gathered: Gathered) -> (Vec<Asked>, Merged) {
-        let Gathered {
-            mut round,
-            mut asks,
-            map,
-            ..
-        } = gathered;
+    async fn settle(&self, fan: &Arc<Fan>, mut gathered: Gathered) -> (Gathered, Merged) {
+        let mut round = std::mem::take(&mut gathered.round);
+        let asks = &mut gathered.asks;
         loop {
             let (settings, plan) = (Arc::clone(&self.settings), Arc::clone(fan));
-            let map = map.clone();
+            let map = gathered.map.clone();
             let limits: Vec<_> = asks.iter().map(Ask::limit).collect();
             let merged;
             (round, merged) = work::run(size(&round), move || {
@@ -151,7 +190,8 @@ impl App {
             })
             .await;
             let Outcome::AskAgain(again) = merged.outcome else {
-                return (round, merged);
+                gathered.round = round;
+                return (gathered, merged);
             };
             let mut more = Vec::new();
             for again in again {
@@ -169,13 +209,13 @@ impl App {
     }
 
     /// Says what a round came to, given what a merge made of it.
-    fn conclude(
-        &self,
-        fan: &Fan,
-        mut round: Vec<Asked>,
-        skipped: &[BackendId],
-        merged: Merged,
-    ) -> Conclusion {
+    fn conclude(&self, fan: &Fan, gathered: Gathered, merged: Merged) -> Conclusion {
+        let Gathered {
+            mut round,
+            skipped,
+            doubts,
+            ..
+        } = gathered;
         for (backend, error) in merged.damaged {
             if let Some(asked) = round.iter_mut().find(|asked| asked.backend == backend) {
                 asked.result = Err(Failure::Damaged(error));
@@ -191,7 +231,7 @@ impl App {
                     );
                 }
                 let (bodies, without) = split(round);
-                let without = with_skipped(missed(fan, without), skipped);
+                let without = with_skipped(missed(fan, without), &skipped);
                 self.warn(&without);
                 let configured = self.upstream.backends().len();
                 let completeness = if without.is_empty() {
@@ -206,7 +246,7 @@ impl App {
                         contributed: answer.contributed,
                         configured,
                         missing: self.missing(&without),
-                        doubts: fan.doubts.clone(),
+                        doubts: fan.doubts.iter().copied().chain(doubts).collect(),
                     },
                     pieces: answer.pieces,
                     bodies,
@@ -224,7 +264,7 @@ impl App {
             // What is asked again or instead has been by now.
             Outcome::Nothing | Outcome::AskAgain(_) | Outcome::Instead(_) => {
                 self.rounds.count(Completeness::Partial, 0);
-                let without = with_skipped(missed(fan, split(round).1), skipped);
+                let without = with_skipped(missed(fan, split(round).1), &skipped);
                 self.warn(&without);
                 Conclusion::Nothing(self.missing(&without))
             }
@@ -242,6 +282,11 @@ pub(super) fn with_skipped(mut without: Without, skipped: &[BackendId]) -> Witho
     );
     without.sort_by_key(|(backend, _)| *backend);
     without
+}
+
+/// The status of what came back, if anything did.
+pub(super) fn status(asked: &Asked) -> Option<u16> {
+    asked.result.as_ref().ok().map(|received| received.status)
 }
 
 fn successes(round: &[Asked]) -> Vec<BackendId> {

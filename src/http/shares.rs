@@ -7,7 +7,7 @@
 
 use pdbmux_core::merge::Fan;
 use pdbmux_core::merge::owners::Shares;
-use pdbmux_core::plan::{Ask, census, census_ask};
+use pdbmux_core::plan::{Ask, Doubt, census, census_ask};
 use pdbmux_core::round::{BackendId, Reply};
 use tokio::time::Instant;
 
@@ -32,6 +32,7 @@ impl App {
         map = self.freshness.covering(map, &asked, since).await;
         let mut answered: Vec<(Ask, Asked)> = Vec::new();
         let mut renewals = 0;
+        let mut doubts;
         loop {
             let has_failed = |backend| failed.iter().any(|asked| asked.backend == backend);
             let (among, unlisted): (Vec<_>, Vec<_>) = asked
@@ -80,6 +81,10 @@ impl App {
                 map = self.freshness.renewed(map).await;
                 continue;
             }
+            doubts = changed
+                .then_some(Doubt::EstateChanges)
+                .into_iter()
+                .collect();
             // In the order of the questions, whenever each was answered.
             answered.sort_by_key(|known| asks.iter().position(|asked| is_of(known, asked)));
             let bad = failing(fan, &answered);
@@ -98,6 +103,7 @@ impl App {
             asks,
             skipped,
             map: Some(map),
+            doubts,
         }
     }
 

@@ -13,7 +13,7 @@ use pdbmux_core::settings::Strategy;
 use tokio::time::Instant;
 
 use super::body::Body;
-use super::fan::{Without, split, with_skipped};
+use super::fan::{Without, split, status, with_skipped};
 use super::respond;
 use super::serve::App;
 use crate::upstream::{Asked, Failure, Pool, Received};
@@ -183,10 +183,6 @@ impl App {
         let bytes = stream::once(future::ready(Ok(first))).chain(bytes);
         Ok(respond::passed(&head.headers, Body::passing(bytes, length)))
     }
-}
-
-fn status(asked: &Asked) -> Option<u16> {
-    asked.result.as_ref().ok().map(|received| received.status)
 }
 
 /// Whether `bytes` can be how a JSON text begins. The pages of proxies and servers in front of a

@@ -21,6 +21,9 @@ pub enum Doubt {
     DistinctByBackend,
     /// A subquery needs records that another backend may hold, or skips over stale copies.
     SubquerySeesOneBackend,
+    /// Nodes came, went or moved faster than they could be listed: some may be missed or counted
+    /// twice. Only asking shows it.
+    EstateChanges,
 }
 
 impl Doubt {
@@ -31,6 +34,7 @@ impl Doubt {
             Self::LimitInSubquery => "limit-in-subquery",
             Self::DistinctByBackend => "distinct-resources",
             Self::SubquerySeesOneBackend => "subquery-sees-one-backend",
+            Self::EstateChanges => "estate-changes",
         }
     }
 }

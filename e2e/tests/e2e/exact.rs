@@ -44,6 +44,13 @@ const HELD: &[&str] = &[
     "client: puppetdbquery",
     "client: Backstage",
     "client: Ansible",
+    "client: OpenVox View",
+    "client: termini",
+    "client: Bolt",
+    "client: Prometheus discovery",
+    "client: openvox-gui",
+    "client: openvox-webui",
+    "client: Choria",
 ];
 
 /// What the questions made at random are made from, and how many there are.

@@ -115,6 +115,63 @@ async fn what_all_refuse_is_replayed_and_nothing_is_made_of_failures() {
 }
 
 #[tokio::test]
+async fn a_refusal_speaks_of_the_question_as_it_came() {
+    let (a, b) = pair().await;
+    for backend in [&a, &b] {
+        backend.stub.makes(INVENTORY, |seen| {
+            Answer::status(400, &seen.param("query").unwrap_or_default())
+        });
+    }
+    let mux = exact(&[&a, &b]).await;
+    let said = async |query: &str| {
+        let response = mux.ask(INVENTORY, &[("query", query)]).await;
+        assert_eq!(response.status, 400);
+        response.text().to_owned()
+    };
+    let query = r#"["=", "x",1]"#;
+    assert_eq!(said(query).await, query);
+    assert_eq!(a.queries(INVENTORY).len(), 2, "its share, and once more");
+    // That no backend knows the source fact is not why it was refused.
+    let of_source = r#"["and",["=","pdbmux_source","pdb-a"],["=","x",1]]"#;
+    let narrowed = said(of_source).await;
+    assert!(narrowed.contains(r#"["=","x",1]"#), "{narrowed}");
+    assert!(!narrowed.contains("pdbmux_source"), "{narrowed}");
+}
+
+#[tokio::test]
+async fn a_refusal_of_those_that_are_left_names_the_others() {
+    let (a, b) = pair().await;
+    a.stub.on(INVENTORY, Answer::status(400, "no such column"));
+    b.stub.on(NODES, Answer::status(500, "ill"));
+    let mux = exact(&[&a, &b]).await;
+    let response = mux.ask(INVENTORY, &[]).await;
+    assert_eq!(response.status, 502);
+    assert!(response.text().contains("pdb-b: unlisted"), "{response:?}");
+}
+
+#[tokio::test]
+async fn what_is_said_of_nodes_that_do_not_stay_is_marked() {
+    let (a, b) = pair().await;
+    let mux = exact(&[&a, &b]).await;
+    assert_eq!(mux.ask(INVENTORY, &[]).await.header("x-pdbmux-exact"), None);
+    // However often they are listed, b has one more by then.
+    b.stub.makes(NODES, |seen| {
+        let is_census = seen.target == pdbmux_core::plan::census_ask().target();
+        Answer::json(if is_census {
+            r#"[{"count":4}]"#
+        } else {
+            r#"[{"certname":"n","report_timestamp":"2026-01-01T00:09:00.000Z"}]"#
+        })
+    });
+    let response = mux.ask(INVENTORY, &[]).await;
+    assert_eq!(response.status, 200);
+    assert_eq!(
+        response.header("x-pdbmux-exact"),
+        Some("no; reason=estate-changes")
+    );
+}
+
+#[tokio::test]
 async fn the_source_is_a_constant_of_each_backend() {
     let (a, b) = pair().await;
     let mux = exact(&[&a, &b]).await;
