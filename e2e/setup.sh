@@ -171,11 +171,13 @@ if [[ -n ${PDBMUX_E2E_BACKENDS:-} ]]; then
   install_packages
 else
   install_packages
+  # Mostly waiting, which the compilers need not.
+  install_backstage &
   generate_locale
   install_newer
   compile_all
 fi
 install_python venv requirements.txt
 install_python exporter requirements-exporter.txt
-[[ -n ${PDBMUX_E2E_BACKENDS:-} ]] || install_backstage
+wait
 say "ready in $rig"
