@@ -46,6 +46,7 @@ lint: ## Format, clippy, docs and dependencies
 	$(CARGO) fmt --all --check --manifest-path fuzz/Cargo.toml
 	$(CARGO) fmt --all --check --manifest-path model/Cargo.toml
 	$(CARGO) clippy --workspace --all-targets --quiet
+	! git grep -l 'allow(unsafe_code)' -- '*.rs' | grep -v '^core/src/json/simd\.rs$$'
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 	$(CARGO) check --quiet --manifest-path fuzz/Cargo.toml
 	$(CARGO) deny --all-features --log-level error check bans licenses sources

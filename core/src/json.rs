@@ -5,6 +5,9 @@
 //! array begin and end and where the few members lie that a decision needs; [`Elements`] and
 //! [`Members`] do the same for one level of any array or object.
 //!
+//! Containers are read 64 bytes at a time where the processor can ([`Level`]), and what the records
+//! of an array have in common is compared instead of read again; neither changes what is found.
+//!
 //! What is checked is *structure*, at every level: brackets that match, commas and colons in their
 //! places, keys that are strings, strings that close, the literals letter by letter, numbers made of
 //! a number's bytes and ending in a digit, nothing but blanks around the one value, and at most 1024
@@ -16,13 +19,18 @@
 //! strictly would change no answer, and would cost half of the speed. [`unquote`] does read a string
 //! strictly, and [`check_utf8`] a whole body.
 
+#[cfg(target_arch = "x86_64")]
+mod blocks;
 mod cursor;
 mod error;
 mod nesting;
 mod records;
+mod shape;
+mod simd;
 mod text;
 
 pub use error::{ScanError, ScanProblem};
 pub use records::{Elements, Members, Records, Span};
+pub use simd::Level;
 pub(crate) use text::spells;
 pub use text::{Kind, check_utf8, kind, quote, unquote};

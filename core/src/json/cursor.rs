@@ -9,6 +9,7 @@ use memchr::memchr2;
 use super::error::{ScanError, ScanProblem};
 use super::nesting::Nesting;
 use super::records::Span;
+use super::simd::Level;
 
 /// A position in JSON text. Every step leaves it after what was read.
 ///
@@ -18,6 +19,7 @@ use super::records::Span;
 pub(crate) struct Cursor<'b> {
     bytes: &'b [u8],
     at: usize,
+    level: Level,
 }
 
 /// A member's key.
@@ -38,8 +40,25 @@ pub(crate) enum Spelling {
 }
 
 impl<'b> Cursor<'b> {
-    pub(crate) fn new(bytes: &'b [u8], at: usize) -> Self {
-        Self { bytes, at }
+    pub(crate) fn new(bytes: &'b [u8], at: usize, level: Level) -> Self {
+        Self { bytes, at, level }
+    }
+
+    /// The same position for a reader with other instructions.
+    pub(crate) fn on(self, level: Level) -> Self {
+        Self { level, ..self }
+    }
+
+    /// What is not consumed yet.
+    #[inline(always)]
+    pub(crate) fn rest(&self) -> &'b [u8] {
+        &self.bytes[self.at..]
+    }
+
+    /// Consumes `length` bytes that the caller knows.
+    #[inline(always)]
+    pub(crate) fn skip(&mut self, length: usize) {
+        self.at += length;
     }
 
     pub(crate) fn at(&self) -> usize {
@@ -129,7 +148,7 @@ impl<'b> Cursor<'b> {
         let byte = self.peek()?;
         let start = self.at;
         match byte {
-            b'{' | b'[' => self.at = container(self.bytes, self.at)?,
+            b'{' | b'[' => self.at = container(self.bytes, self.at, self.level)?,
             _ => self.leaf(byte)?,
         }
         Ok(start..self.at)
@@ -217,10 +236,33 @@ fn number(bytes: &[u8], at: usize) -> Result<usize, ScanError> {
     Err(error(bytes, at + length))
 }
 
+/// Whether a string, number or literal is at `at`, and behind it what may come after one.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn is_scalar(bytes: &[u8], at: usize) -> bool {
+    let mut cursor = Cursor::new(bytes, at, Level::PLAIN);
+    let Ok(first) = cursor.peek() else {
+        return false;
+    };
+    let behind = cursor.leaf(first).ok().and_then(|()| bytes.get(cursor.at));
+    matches!(
+        behind,
+        Some(b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t')
+    )
+}
+
 /// A whole container, whose bracket is at `at`: brackets, commas and colons at every level.
 #[inline(never)]
-fn container(bytes: &[u8], at: usize) -> Result<usize, ScanError> {
-    let mut cursor = Cursor::new(bytes, at);
+fn container(bytes: &[u8], at: usize, level: Level) -> Result<usize, ScanError> {
+    match level.container(bytes, at) {
+        Some(end) => Ok(end),
+        None => plain_container(bytes, at),
+    }
+}
+
+/// The same byte by byte, which finds what is wrong.
+#[inline(never)]
+fn plain_container(bytes: &[u8], at: usize) -> Result<usize, ScanError> {
+    let mut cursor = Cursor::new(bytes, at, Level::PLAIN);
     let mut around = Nesting::default();
     let mut close = closing(bytes[at]);
     cursor.at += 1;

@@ -2,6 +2,8 @@
 
 use super::cursor::{Cursor, Key, Spelling};
 use super::error::ScanError;
+use super::shape::{Known, Lead, Shape};
+use super::simd::Level;
 use super::text::unquote;
 
 /// Where a value lies in the scanned text: byte offsets, end excluded.
@@ -33,9 +35,16 @@ impl<'b> Elements<'b> {
     /// Begins to read `text`, which must hold one JSON array.
     pub fn new(text: &'b [u8]) -> Self {
         Self {
-            cursor: Cursor::new(text, 0),
+            cursor: Cursor::new(text, 0, Level::best()),
             state: State::Before,
         }
+    }
+
+    /// Reads with the instructions of `level` instead of the best.
+    #[must_use]
+    pub fn on(self, level: Level) -> Self {
+        let cursor = self.cursor.on(level);
+        Self { cursor, ..self }
     }
 
     /// Moves to the next element; `false` when the array and the text are over.
@@ -87,6 +96,8 @@ pub struct Records<'b, 'k> {
     text: &'b [u8],
     elements: Elements<'b>,
     keys: &'k [&'k str],
+    shape: Shape,
+    lead: Lead,
 }
 
 impl<'b, 'k> Records<'b, 'k> {
@@ -97,7 +108,16 @@ impl<'b, 'k> Records<'b, 'k> {
             text,
             elements: Elements::new(text),
             keys,
+            shape: Shape::default(),
+            lead: Lead::default(),
         }
+    }
+
+    /// Reads with the instructions of `level` instead of the best.
+    #[must_use]
+    pub fn on(self, level: Level) -> Self {
+        let elements = self.elements.on(level);
+        Self { elements, ..self }
     }
 
     /// Reads the next record and gives its span, or `None` after the last one.
@@ -122,19 +142,53 @@ impl<'b, 'k> Records<'b, 'k> {
         }
         fields.fill(None);
         let mut cursor = self.elements.cursor;
-        cursor.expect(b'{')?;
-        let start = cursor.at() - 1;
-        let mut more = cursor.peek()? != b'}' || cursor.either(b',', b'}')?;
-        while more {
-            let key = cursor.key()?;
+        cursor.peek()?;
+        let start = cursor.at();
+        let mut member = 0;
+        if let Some(end) = self.lead.repeated(self.text, start, fields) {
+            cursor.skip(end - start);
+            member = Lead::MEMBERS;
+        }
+        while let Some(Known { place, .. }) = self.member(&mut cursor, member)? {
             let value = cursor.value()?;
-            if let Some(place) = self.keys.iter().position(|name| key.is(name, self.text)) {
+            self.lead.learn(member, start, place, &value);
+            if let Some(place) = place {
                 fields[place] = Some(value);
             }
-            more = cursor.either(b',', b'}')?;
+            member += 1;
+        }
+        if member <= Lead::MEMBERS {
+            self.lead.forget();
         }
         self.elements.cursor = cursor;
         Ok(Some(start..cursor.at()))
+    }
+
+    /// Consumes what announces the record's next member, or the end of the record.
+    #[inline]
+    fn member(
+        &mut self,
+        cursor: &mut Cursor<'b>,
+        member: usize,
+    ) -> Result<Option<Known>, ScanError> {
+        if let Some(known) = self.shape.guess(member, cursor.rest()) {
+            cursor.skip(known.length);
+            return Ok(Some(known));
+        }
+        let before = cursor.at();
+        if member == 0 {
+            cursor.expect(b'{')?;
+        }
+        if (member > 0 || cursor.peek()? == b'}') && !cursor.either(b',', b'}')? {
+            return Ok(None);
+        }
+        let key = cursor.key()?;
+        let place = self.keys.iter().position(|name| key.is(name, self.text));
+        Ok(Some(self.shape.learn(
+            member,
+            &self.text[before..cursor.at()],
+            place,
+        )))
     }
 }
 
@@ -163,9 +217,16 @@ impl<'b> Members<'b> {
     /// Begins to read `text`, which must hold one JSON object.
     pub fn new(text: &'b [u8]) -> Self {
         Self {
-            cursor: Cursor::new(text, 0),
+            cursor: Cursor::new(text, 0, Level::best()),
             state: State::Before,
         }
+    }
+
+    /// Reads with the instructions of `level` instead of the best.
+    #[must_use]
+    pub fn on(self, level: Level) -> Self {
+        let cursor = self.cursor.on(level);
+        Self { cursor, ..self }
     }
 
     fn member(&mut self) -> Result<Option<(Span, Span)>, ScanError> {

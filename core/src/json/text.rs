@@ -75,7 +75,9 @@ pub(crate) fn spells(raw: &[u8], characters: &str) -> bool {
         .and_then(|rest| rest.strip_suffix(b"\""));
     inner.is_some_and(|inner| {
         inner == characters.as_bytes()
-            || (memchr::memchr(b'\\', inner).is_some()
+            // An escape is longer than what it stands for.
+            || (inner.len() > characters.len()
+                && memchr::memchr(b'\\', inner).is_some()
                 && unquote(raw).is_some_and(|text| text == characters))
     })
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use pdbmux_core::json::{Elements, Members, Records, ScanError, Span};
+use pdbmux_core::json::{Elements, Level, Members, Records, ScanError, Span};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -12,26 +12,37 @@ pub(crate) const KEYS: [&str; 3] = ["certname", "name", "é\""];
 /// A record's span and its fields, for [`KEYS`].
 pub(crate) type Record = (Span, [Option<Span>; KEYS.len()]);
 
+/// What all levels of the scanner find alike.
+fn alike<T: fmt::Debug + PartialEq>(mut find: impl FnMut(Level) -> T) -> T {
+    let plain = find(Level::PLAIN);
+    for level in Level::all() {
+        assert_eq!(find(level), plain, "{level:?}");
+    }
+    plain
+}
+
 /// All records of `text` with their fields.
 pub(crate) fn records(text: &[u8]) -> Result<Vec<Record>, ScanError> {
-    let mut reader = Records::new(text, &KEYS);
-    // Spans of an earlier use, which every record must clear.
-    let mut fields = [const { Some(7..8) }; KEYS.len()];
-    let mut found = Vec::new();
-    while let Some(record) = reader.next(&mut fields)? {
-        found.push((record, fields.clone()));
-    }
-    Ok(found)
+    alike(|level| {
+        let mut reader = Records::new(text, &KEYS).on(level);
+        // Spans of an earlier use, which every record must clear.
+        let mut fields = [const { Some(7..8) }; KEYS.len()];
+        let mut found = Vec::new();
+        while let Some(record) = reader.next(&mut fields)? {
+            found.push((record, fields.clone()));
+        }
+        Ok(found)
+    })
 }
 
 /// All elements of `text`.
 pub(crate) fn elements(text: &[u8]) -> Result<Vec<Span>, ScanError> {
-    Elements::new(text).collect()
+    alike(|level| Elements::new(text).on(level).collect())
 }
 
 /// All members of `text`.
 pub(crate) fn members(text: &[u8]) -> Result<Vec<(Span, Span)>, ScanError> {
-    Members::new(text).collect()
+    alike(|level| Members::new(text).on(level).collect())
 }
 
 /// An object as serde_json reads it: every member in order, the values unread.
