@@ -5,8 +5,9 @@
 //! array begin and end and where the few members lie that a decision needs; [`Elements`] and
 //! [`Members`] do the same for one level of any array or object.
 //!
-//! Containers are read 64 bytes at a time where the processor can ([`Level`]), and what the records
-//! of an array have in common is compared instead of read again; neither changes what is found.
+//! [`Arriving`] does what [`Records`] does while the text is still on its way. Containers are read 64
+//! bytes at a time where the processor can ([`Level`]), and what the records of an array have in
+//! common is compared instead of read again; neither changes what is found.
 //!
 //! What is checked is *structure*, at every level: brackets that match, commas and colons in their
 //! places, keys that are strings, strings that close, the literals letter by letter, numbers made of
@@ -19,8 +20,10 @@
 //! strictly would change no answer, and would cost half of the speed. [`unquote`] does read a string
 //! strictly, and [`check_utf8`] a whole body.
 
+mod arriving;
 #[cfg(target_arch = "x86_64")]
 mod blocks;
+mod boundary;
 mod cursor;
 mod error;
 mod nesting;
@@ -29,6 +32,7 @@ mod shape;
 mod simd;
 mod text;
 
+pub use arriving::{Arrived, Arriving, Origin};
 pub use error::{ScanError, ScanProblem};
 pub use records::{Elements, Members, Records, Span};
 pub use simd::Level;

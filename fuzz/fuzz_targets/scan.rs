@@ -1,5 +1,6 @@
-//! The record scanner on any bytes: it never panics, and wherever serde_json accepts a text it
-//! accepts it too and finds the same spans.
+//! The record scanner on any bytes: it never panics, finds the same at all levels and however the
+//! text is cut into chunks, and wherever serde_json accepts a text it accepts it too and finds the
+//! same spans.
 
 #![no_main]
 
@@ -9,7 +10,7 @@ mod oracle;
 use std::fmt::Debug;
 
 use libfuzzer_sys::fuzz_target;
-use pdbmux_core::json::{ScanError, ScanProblem, check_utf8, kind, unquote};
+use pdbmux_core::json::{Arriving, ScanError, ScanProblem, check_utf8, kind, unquote};
 
 /// Fails unless the scanner agrees with serde_json, which follows any depth.
 fn compare<T: Debug + PartialEq>(found: Result<T, ScanError>, expected: Option<T>) {
@@ -18,6 +19,18 @@ fn compare<T: Debug + PartialEq>(found: Result<T, ScanError>, expected: Option<T
         (found, Some(expected)) => assert_eq!(found, Ok(expected)),
         (_, None) => {}
     }
+}
+
+/// The texts of all records, of a text that arrives in chunks of this size.
+fn arriving(text: &[u8], size: usize) -> Result<Vec<Vec<u8>>, ScanError> {
+    let mut arriving = Arriving::new(&oracle::KEYS);
+    let mut found = Vec::new();
+    for chunk in text.chunks(size) {
+        arriving.feed(chunk, |record| {
+            found.push(record.text[record.span].to_vec())
+        })?;
+    }
+    arriving.finish().map(|()| found)
 }
 
 fuzz_target!(|text: &[u8]| {
@@ -32,6 +45,13 @@ fuzz_target!(|text: &[u8]| {
                 record.start < field.start && field.start < field.end && field.end < record.end
             );
         }
+    }
+    let bytes = records.clone().map(|records| {
+        let spans = records.into_iter().map(|(span, _)| span);
+        spans.map(|span| text[span].to_vec()).collect()
+    });
+    for size in [1, 7, 64, 100] {
+        assert_eq!(arriving(text, size), bytes, "in chunks of {size}");
     }
     compare(records, oracle::oracle_records(text));
 

@@ -20,7 +20,7 @@ pub struct Elements<'b> {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum State {
+pub(super) enum State {
     /// Nothing was read yet.
     Before,
     /// A value was read; a comma or the end comes next.
@@ -118,6 +118,29 @@ impl<'b, 'k> Records<'b, 'k> {
     pub fn on(self, level: Level) -> Self {
         let elements = self.elements.on(level);
         Self { elements, ..self }
+    }
+
+    /// Goes on at `at` of a text whose array began elsewhere, with what was seen of its records.
+    pub(super) fn resume(
+        text: &'b [u8],
+        at: usize,
+        state: State,
+        keys: &'k [&'k str],
+        shape: Shape,
+    ) -> Self {
+        let cursor = Cursor::new(text, at, Level::best());
+        Self {
+            text,
+            elements: Elements { cursor, state },
+            keys,
+            shape,
+            lead: Lead::default(),
+        }
+    }
+
+    /// What was seen of the records.
+    pub(super) fn into_shape(self) -> Shape {
+        self.shape
     }
 
     /// Reads the next record and gives its span, or `None` after the last one.
