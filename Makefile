@@ -72,6 +72,13 @@ bench: ## Benchmarks of the core, and of a backend out of service
 	$(CARGO) bench -p pdbmux-core
 	$(CARGO) bench --bench dead_backend
 
+.PHONY: instructions instructions-update
+instructions: ## The instructions that the core takes, against those committed (as root, for valgrind)
+	core/benches/instructions.sh
+
+instructions-update: ## Commit what the core takes now
+	core/benches/instructions.sh update
+
 # Seconds that each fuzz target runs.
 FUZZ_SECONDS ?= 60
 

@@ -46,7 +46,7 @@ fuzz_target!(|text: &[u8]| {
             );
         }
     }
-    let bytes = records.clone().map(|records| {
+    let bytes: Result<Vec<Vec<u8>>, _> = records.clone().map(|records| {
         let spans = records.into_iter().map(|(span, _)| span);
         spans.map(|span| text[span].to_vec()).collect()
     });
