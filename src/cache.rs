@@ -120,6 +120,7 @@ mod tests {
             contributed,
             configured: 2,
             missing: Vec::new(),
+            doubts: Vec::new(),
             stored: Instant::now(),
         }
     }

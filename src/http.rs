@@ -8,6 +8,7 @@ mod fan;
 mod healthz;
 mod parameters;
 mod pql;
+mod priors;
 mod replay;
 mod respond;
 mod rounds;

@@ -11,6 +11,7 @@ pub mod listing;
 pub mod names;
 pub mod owners;
 pub mod population;
+pub mod prior;
 pub mod records;
 pub mod sets;
 pub mod subjects;
@@ -67,6 +68,8 @@ pub struct Fan {
     pub cache_key: Option<String>,
     /// What it means that a backend answers 404.
     pub absence: Absence,
+    /// Subqueries whose rows must be known first, each of them once.
+    pub priors: Vec<prior::Prior>,
     /// Why the answer may differ from that of one PuppetDB with all data.
     pub doubts: Vec<Doubt>,
 }
@@ -100,6 +103,7 @@ impl Fan {
             layout: Layout::AsItCame,
             drilldown: None,
             cache_key: None,
+            priors: Vec::new(),
             doubts: Vec::new(),
             absence: match merge {
                 Merge::Holder(_) => Absence::IsEmpty,

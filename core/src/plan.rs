@@ -9,6 +9,7 @@ mod doubt;
 mod exact;
 mod history;
 mod metrics;
+mod prior;
 mod records;
 mod root;
 #[cfg(test)]
@@ -29,8 +30,7 @@ use crate::route::{Route, Rule};
 use crate::settings::{Settings, Strategy};
 
 pub use ask::{Ask, Scope, Sent, census, census_ask, freshness_ask};
-pub use doubt::Doubt;
-
+pub use doubt::{Doubt, Uncertain};
 use records::{Paging, Selection};
 
 /// What is done about a request.
@@ -39,8 +39,8 @@ pub enum Plan {
     /// The answer is known without asking anyone: no record, and how many if that was asked.
     Nothing(Option<u64>),
     /// Backends are asked one after the other until one succeeds; its answer is passed on as it
-    /// arrives, with what is to be doubted of it.
-    Turns(Ask, Turns, Vec<Doubt>),
+    /// arrives. What is uncertain of it is told, or asked first.
+    Turns(Ask, Turns, Uncertain),
     /// The same, to learn whether there is what the path names: if so, this is asked instead.
     Parent(Ask, Turns, Fan),
     /// A backend is asked for the AST of a PQL query, which is then to be [`translated`].
@@ -52,9 +52,9 @@ pub enum Plan {
 }
 
 impl Plan {
-    /// Turns of which nothing is doubted yet.
+    /// Turns of which nothing is uncertain yet.
     fn turns(ask: Ask, turns: Turns) -> Self {
-        Self::Turns(ask, turns, Vec::new())
+        Self::Turns(ask, turns, Uncertain::default())
     }
 }
 
@@ -113,13 +113,20 @@ pub fn translated(
     })
 }
 
-/// Plans a request, layout apart, and says what is to be doubted of the answer.
+/// Plans a request, layout apart, and says what must be asked first, and what is to be doubted of the
+/// answer.
 fn doubted(route: &Route<'_>, params: &Params<'_>, settings: &Settings) -> Result<Plan, Refusal> {
     let mut plan = plan_as_it_came(route, params, settings)?;
+    let Uncertain { priors, doubts } = Uncertain::of(route, params, settings);
     match &mut plan {
-        Plan::Fan(Fan { doubts, .. })
-        | Plan::Parent(.., Fan { doubts, .. })
-        | Plan::Turns(.., doubts) => doubts.extend(doubt::doubts(route, params, settings)),
+        Plan::Fan(fan) | Plan::Parent(.., fan) => {
+            fan.priors.extend(priors);
+            fan.doubts.extend(doubts);
+        }
+        Plan::Turns(.., known) => {
+            known.priors.extend(priors);
+            known.doubts.extend(doubts);
+        }
         Plan::Nothing(_) | Plan::Translate(_) | Plan::Write => {}
     }
     Ok(plan)

@@ -13,10 +13,13 @@ mod truth;
 pub use ast::Ast;
 pub use extract::{Column, Extract};
 pub use from::From;
-pub use subquery::Subquery;
+pub use subquery::{Apart, Sign, Subquery};
 pub use truth::{Atom, Field, Truth};
 
 use crate::Refusal;
+
+/// Holds for records of nodes in any state. Every entity takes it, also those that have no state.
+pub(crate) const ANY_STATE: &str = r#"["=","node_state","any"]"#;
 
 /// A client's `query` parameter, classified as PuppetDB's entity routes do.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,6 +95,35 @@ impl Query {
         match self {
             Self::Ast(ast) => Self::read(Some(&ast.with_subqueries(clause)?)),
             Self::Absent | Self::Text => Ok(self.clone()),
+        }
+    }
+
+    /// The query with `instead` of each clause that a subquery decides, however deep it stands;
+    /// `None` leaves a clause as it is. If no other names the state of nodes, their state is said not
+    /// to matter: else PuppetDB would hide inactive ones now.
+    pub fn with_clauses(
+        &self,
+        instead: &dyn Fn(&str, Sign) -> Option<String>,
+    ) -> Result<Self, Refusal> {
+        let Self::Ast(ast) = self else {
+            return Ok(self.clone());
+        };
+        let mut changed = Self::read(Some(&ast.with_clauses(instead)))?;
+        let names_state = |query: &Self| matches!(query, Self::Ast(ast) if ast.names_node_state());
+        if names_state(self)
+            && !names_state(&changed)
+            && let Some(text) = changed.and(ANY_STATE)
+        {
+            changed = Self::read(Some(&text))?;
+        }
+        Ok(changed)
+    }
+
+    /// Its text, as it was written or made; `None` if there is none, or it is no AST.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Ast(ast) => Some(ast.text()),
+            Self::Absent | Self::Text => None,
         }
     }
 

@@ -20,6 +20,8 @@ pub(crate) struct Entry {
     pub(crate) configured: usize,
     /// The backends that it is made without, each with one word why.
     pub(crate) missing: Vec<(String, String)>,
+    /// What is to be doubted of it, one word each.
+    pub(crate) doubts: Vec<&'static str>,
     /// When it was stored.
     pub(crate) stored: Instant,
 }

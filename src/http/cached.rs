@@ -10,7 +10,6 @@ use http::Response;
 use pdbmux_core::answer::Pieces;
 use pdbmux_core::merge::Fan;
 use pdbmux_core::merge::drilldown::Drilldown;
-use pdbmux_core::plan::Doubt;
 use serde::Serialize;
 use tokio::time::Instant;
 
@@ -45,21 +44,8 @@ enum Landed {
     Failed(Conclusion),
 }
 
-/// What a request's own plan says of an answer that it may share with others.
-#[derive(Debug)]
-struct View {
-    drilldown: Option<Box<Drilldown>>,
-    doubts: Vec<Doubt>,
-}
-
-impl View {
-    fn of(fan: &Fan) -> Self {
-        Self {
-            drilldown: fan.drilldown.clone(),
-            doubts: fan.doubts.clone(),
-        }
-    }
-}
+/// What a request shows of an answer that it may share with others; `None` for all of it.
+type View = Option<Box<Drilldown>>;
 
 impl AnswerCache {
     /// The cache as it is configured; `None` if it is turned off (R209).
@@ -74,7 +60,7 @@ impl AnswerCache {
 impl App {
     /// Answers a request whose answer is cached under `key`.
     pub(super) async fn cached(self: &Arc<Self>, fan: Fan, key: String) -> Response<Body> {
-        let view = View::of(&fan);
+        let view = fan.drilldown.clone();
         let Some(cache) = &self.cache else {
             return match self.land(fan, &key).await {
                 Landed::Entry(entry) => of_entry(entry, view).await,
@@ -188,8 +174,7 @@ fn entry(standing: &Standing, body: Bytes) -> Entry {
         contributed,
         configured,
         missing,
-        // The plan has them, and with it whoever asks for the entry.
-        doubts: _,
+        doubts,
     } = standing.clone();
     Entry {
         body,
@@ -197,6 +182,7 @@ fn entry(standing: &Standing, body: Bytes) -> Entry {
         contributed,
         configured,
         missing,
+        doubts,
         stored: Instant::now(),
     }
 }
@@ -207,14 +193,14 @@ async fn of_entry(entry: Entry, view: View) -> Response<Body> {
         contributed: entry.contributed,
         configured: entry.configured,
         missing: entry.missing,
-        doubts: view.doubts.clone(),
+        doubts: entry.doubts,
     };
     shown(VecDeque::from([entry.body]), standing, view).await
 }
 
 /// The response of a merged set, or of what a drilldown shows of it, which reads a set in one part.
 async fn shown(mut parts: VecDeque<Bytes>, mut standing: Standing, view: View) -> Response<Body> {
-    let Some(drilldown) = view.drilldown else {
+    let Some(drilldown) = view else {
         return respond::merged(Body::parts(parts), &standing);
     };
     let whole = parts.pop_front().unwrap_or_default();
@@ -227,7 +213,7 @@ async fn shown(mut parts: VecDeque<Bytes>, mut standing: Standing, view: View) -
 }
 
 /// An answer in one run of bytes: its pieces would keep all bodies of the round.
-async fn assemble(pieces: Pieces, bodies: Vec<Bytes>) -> Bytes {
+pub(super) async fn assemble(pieces: Pieces, bodies: Vec<Bytes>) -> Bytes {
     let length = pieces.len();
     let assemble = move || {
         let bodies: Vec<_> = bodies.iter().map(|body| &**body).collect();

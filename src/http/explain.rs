@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::{HeaderMap, Response, StatusCode};
 use pdbmux_core::json::Records;
+use pdbmux_core::merge::prior::Prior;
 use pdbmux_core::merge::{Fan, Merge};
 use pdbmux_core::plan::{Ask, Doubt, Plan, Scope, Turns};
 use pdbmux_core::settings::Strategy;
@@ -34,8 +35,8 @@ impl App {
             .follow(async {
                 match plan {
                     Plan::Fan(fan) => concluded(&self.fan(fan).await),
-                    Plan::Turns(ask, turns, doubts) => {
-                        let response = self.pass_on(&ask, &turns, &doubts).await;
+                    Plan::Turns(ask, turns, uncertain) => {
+                        let response = self.pass_on(&ask, &turns, uncertain).await;
                         json!({ "status": response.status().as_u16() })
                     }
                     Plan::Parent(ask, turns, fan) => match self.parent(&ask, &turns).await {
@@ -111,7 +112,7 @@ fn concluded(conclusion: &Conclusion) -> Value {
             "contributed": standing.contributed,
             "configured": standing.configured,
             "missing": missing(&standing.missing),
-            "not_exact": reasons(&standing.doubts),
+            "not_exact": standing.doubts,
         }),
         Conclusion::Replay(received) => json!({ "status": received.status, "replayed": true }),
         Conclusion::Nothing(without) => json!({ "status": 502, "missing": missing(without) }),
@@ -129,10 +130,15 @@ fn describe(plan: &Plan) -> Value {
     match plan {
         Plan::Nothing(_) => json!({ "does": "answer without asking: there can be no record" }),
         Plan::Write => json!({ "does": "refuse a write" }),
-        Plan::Turns(ask, turns, doubts) => describe_turns(ask, turns, doubts),
+        Plan::Turns(ask, turns, uncertain) => {
+            let mut told = describe_turns(ask, turns);
+            told["first"] = describe_priors(&uncertain.priors);
+            told["not_exact"] = json!(reasons(&uncertain.doubts));
+            told
+        }
         Plan::Parent(ask, turns, fan) => {
             let mut told = describe_fan(fan);
-            told["once_there_is"] = describe_turns(ask, turns, &[]);
+            told["once_there_is"] = describe_turns(ask, turns);
             told
         }
         Plan::Translate(_) => json!({ "does": "have a PQL query translated" }),
@@ -140,7 +146,7 @@ fn describe(plan: &Plan) -> Value {
     }
 }
 
-fn describe_turns(ask: &Ask, turns: &Turns, doubts: &[Doubt]) -> Value {
+fn describe_turns(ask: &Ask, turns: &Turns) -> Value {
     json!({
         "does": match turns {
             Turns::Configured => "ask one backend after the other until one succeeds",
@@ -151,7 +157,6 @@ fn describe_turns(ask: &Ask, turns: &Turns, doubts: &[Doubt]) -> Value {
             Turns::Configured => None,
         },
         "target": ask.target(),
-        "not_exact": reasons(doubts),
     })
 }
 
@@ -179,9 +184,21 @@ fn describe_fan(fan: &Fan) -> Value {
             "each_is_asked_for": asked_for(ask.scope()),
             "target": ask.target(),
         })).collect::<Vec<_>>(),
+        "first": describe_priors(&fan.priors),
         "cache_key": fan.cache_key,
         "not_exact": reasons(&fan.doubts),
     })
+}
+
+/// What is asked before the question itself.
+fn describe_priors(priors: &[Prior]) -> Value {
+    let told = priors.iter().map(|prior| {
+        let mut told = describe_fan(&prior.fan);
+        told["in_place_of"] = json!(prior.clause);
+        told["else_not_exact"] = json!(reasons(&prior.doubts));
+        told
+    });
+    told.collect()
 }
 
 fn asked_for(scope: Scope) -> &'static str {

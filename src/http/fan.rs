@@ -52,8 +52,17 @@ pub(super) struct Gathered {
 }
 
 impl App {
-    /// Asks all backends in service and merges.
+    /// Asks all backends in service and merges; first what the question's subqueries come to, where
+    /// that is no matter of one backend.
     pub(super) async fn fan(&self, fan: Fan) -> Conclusion {
+        if fan.priors.is_empty() {
+            self.round(fan).await
+        } else {
+            Box::pin(self.after_priors(fan)).await
+        }
+    }
+
+    async fn round(&self, fan: Fan) -> Conclusion {
         let fan = Arc::new(fan);
         let since = Instant::now();
         // Backends that failed, so that others have to speak for their nodes.
@@ -240,13 +249,14 @@ impl App {
                     Completeness::Partial
                 };
                 self.rounds.count(completeness, answer.contributed);
+                let doubts = fan.doubts.iter().copied().chain(doubts);
                 Conclusion::Answer {
                     standing: Standing {
                         total: answer.total,
                         contributed: answer.contributed,
                         configured,
                         missing: self.missing(&without),
-                        doubts: fan.doubts.iter().copied().chain(doubts).collect(),
+                        doubts: doubts.map(Doubt::reason).collect(),
                     },
                     pieces: answer.pieces,
                     bodies,

@@ -7,7 +7,6 @@ use http::header::{AGE, ALLOW, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderNa
 use http::{Response, StatusCode};
 use pdbmux_core::Refusal;
 use pdbmux_core::merge::fold::FoldError;
-use pdbmux_core::plan::Doubt;
 
 use super::body::Body;
 use super::parameters::Unread;
@@ -39,8 +38,8 @@ pub(crate) struct Standing {
     pub(crate) configured: usize,
     /// The others.
     pub(crate) missing: Vec<(String, String)>,
-    /// What is to be doubted of it under `merge: exact`.
-    pub(crate) doubts: Vec<Doubt>,
+    /// What is to be doubted of it under `merge: exact`, one word each.
+    pub(crate) doubts: Vec<&'static str>,
 }
 
 /// A merged answer.
@@ -63,12 +62,12 @@ pub(crate) fn merged(body: Body, standing: &Standing) -> Response<Body> {
 pub(crate) fn qualified(
     mut response: Response<Body>,
     missing: &Missing,
-    doubts: &[Doubt],
+    doubts: &[&str],
 ) -> Response<Body> {
     let headers = response.headers_mut();
     name_missing(headers, missing);
     for doubt in doubts {
-        if let Ok(value) = HeaderValue::try_from(format!("no; reason={}", doubt.reason())) {
+        if let Ok(value) = HeaderValue::try_from(format!("no; reason={doubt}")) {
             headers.append(X_EXACT, value);
         }
     }

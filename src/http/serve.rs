@@ -129,7 +129,7 @@ impl App {
         match plan {
             Plan::Write => respond::write_refused(),
             Plan::Nothing(total) => self.nothing_asked(total),
-            Plan::Turns(ask, turns, doubts) => self.pass_on(&ask, &turns, &doubts).await,
+            Plan::Turns(ask, turns, uncertain) => self.pass_on(&ask, &turns, uncertain).await,
             Plan::Parent(ask, turns, fan) => match self.parent(&ask, &turns).await {
                 None => self.respond(self.fan(fan).await),
                 Some(refused) => refused,

@@ -7,7 +7,7 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, Response};
 use hyper::body::Incoming;
 use pdbmux_core::merge::damage::Damage;
-use pdbmux_core::plan::{Ask, Doubt, Turns};
+use pdbmux_core::plan::{Ask, Doubt, Turns, Uncertain};
 use pdbmux_core::round::{BackendId, First, Verdict, speaker, verdict};
 use pdbmux_core::settings::Strategy;
 use tokio::time::Instant;
@@ -34,18 +34,32 @@ impl App {
         &self,
         ask: &Ask,
         turns: &Turns,
-        doubts: &[Doubt],
+        uncertain: Uncertain,
     ) -> Response<Body> {
+        let Uncertain { priors, doubts } = uncertain;
+        let foundation = match self.foundation(priors).await {
+            Ok(foundation) => foundation,
+            Err(missing) => return respond::bad_gateway(&missing),
+        };
+        let ask = &foundation.known.put_into(ask);
         let taken = self.take_turns(ask, turns, |success| self.pass(success));
         match taken.await {
             Taken::Success(passed, without) => {
                 self.warn(&without);
                 // Where the owner's word is final, whoever stands in for it has older data.
-                let missing = match turns {
+                let mut missing = match turns {
                     _ if turns.owner_speaks() => self.missing(&without),
                     Turns::OwnerFirst { .. } | Turns::Configured => Vec::new(),
                 };
-                respond::qualified(passed, &missing, doubts)
+                missing.extend(foundation.missing);
+                missing.sort_unstable();
+                missing.dedup_by(|a, b| a.0 == b.0);
+                let doubts = doubts.into_iter().chain(foundation.known.doubts());
+                let mut doubts: Vec<_> = doubts.map(Doubt::reason).collect();
+                doubts.extend(foundation.doubts);
+                doubts.sort_unstable();
+                doubts.dedup();
+                respond::qualified(passed, &missing, &doubts)
             }
             Taken::Refused(received) => respond::replayed(&received, &self.addresses),
             Taken::Nothing(without) => self.nothing(&without),

@@ -11,3 +11,4 @@ mod root;
 mod sets;
 mod shares;
 mod subjects;
+mod subqueries;

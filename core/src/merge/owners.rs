@@ -14,7 +14,7 @@ use crate::json::{Kind, Records, ScanError, kind, quote, unquote};
 use crate::paging::{ColumnKind, compare_values};
 use crate::round::BackendId;
 
-pub(crate) use shares::NEVER;
+pub(crate) use shares::{CHUNK, NEVER, one_of};
 pub use shares::{Share, Shares};
 
 /// A dense number for each certname seen, so that per-node state lives in plain vectors.

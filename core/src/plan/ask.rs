@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use crate::merge::owners::{NEVER, Share};
 use crate::params::{Params, body, encode};
-use crate::query::{Atom, Query};
+use crate::query::{Atom, Query, Sign};
 use crate::route::{Bodies, Route};
 use crate::settings::Strategy;
 
@@ -138,6 +138,22 @@ impl Ask {
             within.pairs = params.forward(&[("query", narrowed)]);
         }
         within
+    }
+
+    /// The question with `instead` of each clause that a subquery decides; `None` leaves a clause as it
+    /// is.
+    #[must_use]
+    pub(crate) fn with_clauses(&self, instead: &dyn Fn(&str, Sign) -> Option<String>) -> Self {
+        let text = self.clone().with_limit(None).query();
+        let mut changed = self.clone();
+        if let Ok(params) = Params::read(&text)
+            && let Ok(query) = Query::read(params.get("query"))
+            && let Ok(query) = query.with_clauses(instead)
+            && let Some(query) = query.text()
+        {
+            changed.pairs = params.forward(&[("query", Some(query.to_owned()))]);
+        }
+        changed
     }
 
     /// Whether there is something to be asked of a backend that speaks for `share`.

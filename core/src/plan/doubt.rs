@@ -3,12 +3,16 @@
 //! Rows, counts and pages are exact by construction: every backend is asked for what it speaks for.
 //! A subquery is not divided. Each backend answers it from its own records, and so it decides rightly
 //! only where the records it looks at are those of the very nodes, or the very reports, that the
-//! backend speaks for. What cannot be seen to be so is doubted.
+//! backend speaks for. What cannot be seen to be so is asked first, of all backends; what cannot be
+//! asked so is doubted.
 
+use crate::merge::prior::Prior;
 use crate::params::Params;
 use crate::query::{Query, Subquery};
 use crate::route::{Route, Rule};
 use crate::settings::{Settings, Strategy};
+
+use super::prior;
 
 /// Why an answer may differ from that of one PuppetDB with all data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,29 +43,89 @@ impl Doubt {
     }
 }
 
-/// What to doubt of the answer to a request, each once. With one backend there is nothing to doubt.
-pub(super) fn doubts(route: &Route<'_>, params: &Params<'_>, settings: &Settings) -> Vec<Doubt> {
-    if settings.strategy != Strategy::Exact || settings.backends.len() < 2 {
-        return Vec::new();
+/// What a backend cannot be trusted to answer alone, each once.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Uncertain {
+    /// Subqueries that are asked of all backends first.
+    pub priors: Vec<Prior>,
+    /// What is to be doubted of the answer all the same.
+    pub doubts: Vec<Doubt>,
+}
+
+/// How many subqueries there are, those inside them included.
+fn count(subqueries: &[Subquery<'_>]) -> usize {
+    let inner = subqueries.iter().map(|subquery| count(&subquery.inner()));
+    subqueries.len() + inner.sum::<usize>()
+}
+
+impl Uncertain {
+    /// What is uncertain about the answer to a request. With one backend nothing is.
+    pub(super) fn of(route: &Route<'_>, params: &Params<'_>, settings: &Settings) -> Self {
+        let mut found = Self::default();
+        if settings.strategy != Strategy::Exact || settings.backends.len() < 2 {
+            return found;
+        }
+        let Some(reach) = Reach::of(route) else {
+            return found;
+        };
+        if reach == Reach::OneBackend || params.get("explain").is_some() {
+            found.doubts.push(Doubt::OneBackend);
+            return found;
+        }
+        if params.is_true("distinct_resources") {
+            found.doubts.push(Doubt::DistinctByBackend);
+        }
+        if let Ok(Query::Ast(ast)) = Query::read(params.get("query")) {
+            let around = match route.row.entity {
+                "event-counts" | "aggregate-event-counts" => "events".to_owned(),
+                entity => entity.replace('-', "_"),
+            };
+            let subqueries = ast.subqueries();
+            // The old compiler takes no list of values.
+            let ask = !params.is_true("distinct_resources") && count(&subqueries) <= prior::MOST;
+            let settings = ask.then_some(settings);
+            for subquery in &subqueries {
+                found.look_at(subquery, reach, &around, settings);
+            }
+        }
+        found.doubts.sort_unstable();
+        found.doubts.dedup();
+        found
     }
-    let Some(reach) = Reach::of(route) else {
-        return Vec::new();
-    };
-    if reach == Reach::OneBackend || params.get("explain").is_some() {
-        return vec![Doubt::OneBackend];
-    }
-    let mut doubts = Vec::new();
-    if params.is_true("distinct_resources") {
-        doubts.push(Doubt::DistinctByBackend);
-    }
-    if let Ok(Query::Ast(ast)) = Query::read(params.get("query")) {
-        for subquery in ast.subqueries() {
-            doubt(reach, &subquery, &mut doubts);
+
+    /// Looks at a subquery in a query for `around`, of which a backend is asked about the records in
+    /// its `reach`. Nothing is asked first without `settings`.
+    fn look_at(
+        &mut self,
+        subquery: &Subquery<'_>,
+        reach: Reach,
+        around: &str,
+        settings: Option<&Settings>,
+    ) {
+        let within = reach.into(subquery, around);
+        let mut doubts = Vec::new();
+        if subquery.is_cut {
+            doubts.push(Doubt::LimitInSubquery);
+        }
+        if within.is_none() {
+            doubts.push(Doubt::SubquerySeesOneBackend);
+        }
+        if !doubts.is_empty()
+            && let Some(settings) = settings
+            && let Some(prior) = prior::of(subquery, around, &doubts, settings)
+        {
+            if self.priors.iter().all(|known| known.clause != prior.clause) {
+                self.priors.push(prior);
+            }
+            return;
+        }
+        self.doubts.extend(doubts);
+        if let Some(reach) = within {
+            for inner in subquery.inner() {
+                self.look_at(&inner, reach, subquery.entity, settings);
+            }
         }
     }
-    doubts.sort_unstable();
-    doubts.dedup();
-    doubts
 }
 
 /// Which records around a subquery a backend is asked about.
@@ -93,8 +157,9 @@ impl Reach {
         }
     }
 
-    /// Which of its records a backend looks at for `subquery`; `None` if others decide as well.
-    fn into(self, subquery: &Subquery<'_>) -> Option<Self> {
+    /// Which of its records a backend looks at for `subquery` in a query for `around`; `None` if
+    /// others decide as well.
+    fn into(self, subquery: &Subquery<'_>, around: &str) -> Option<Self> {
         let entity = subquery.entity.replace('-', "_");
         match (self, &*entity) {
             // Where a record names one, its backend knows it, and it is nothing but its name.
@@ -119,7 +184,8 @@ impl Reach {
                 is_theirs.then_some(Self::Owned)
             }
             (Self::History, "reports" | "events") => {
-                let is_theirs = subquery.is_implied()
+                // A report and its events belong together; two reports do by their node.
+                let is_theirs = (subquery.is_implied() && entity != around)
                     || ["report", "hash"].iter().any(|outer| {
                         subquery.joins(outer, "report") || subquery.joins(outer, "hash")
                     });
@@ -145,31 +211,20 @@ const OF_NODES: [&str; 11] = [
     "package_inventory",
 ];
 
-/// Adds what to doubt of a subquery to `doubts`.
-fn doubt(around: Reach, subquery: &Subquery<'_>, doubts: &mut Vec<Doubt>) {
-    if subquery.is_cut {
-        doubts.push(Doubt::LimitInSubquery);
-    }
-    match around.into(subquery) {
-        None => doubts.push(Doubt::SubquerySeesOneBackend),
-        Some(reach) => {
-            for inner in subquery.inner() {
-                doubt(reach, &inner, doubts);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// What would be doubted if nothing were asked first.
     fn doubted(settings: &Settings, path: &str, query: &str) -> Vec<&'static str> {
         let path = format!("/pdb/query/v4/{path}");
         let route = Route::find(&path).unwrap().unwrap();
         let raw = crate::params::encode("query", query);
         let params = Params::read(&raw).unwrap();
-        let doubts = doubts(&route, &params, settings);
+        let Uncertain { priors, mut doubts } = Uncertain::of(&route, &params, settings);
+        doubts.extend(priors.into_iter().flat_map(|prior| prior.doubts));
+        doubts.sort_unstable();
+        doubts.dedup();
         doubts.into_iter().map(Doubt::reason).collect()
     }
 
@@ -217,7 +272,7 @@ mod tests {
             ("distinct_resources=false", &[]),
         ] {
             let params = Params::read(raw).unwrap();
-            let doubts = doubts(&route, &params, &exact());
+            let doubts = Uncertain::of(&route, &params, &exact()).doubts;
             let reasons: Vec<_> = doubts.into_iter().map(Doubt::reason).collect();
             assert_eq!(reasons, expected, "{raw}");
             let Ok(crate::plan::Plan::Fan(fan)) = crate::plan::plan(&route, &params, &exact())
@@ -288,6 +343,12 @@ mod tests {
                 "reports",
                 r#"["subquery","events",["=","status","x"]]"#,
                 &[],
+            ),
+            // Two reports have but their node in common.
+            (
+                "reports",
+                r#"["subquery","reports",["=","status","x"]]"#,
+                &[SEES],
             ),
             (
                 "reports",

@@ -5,11 +5,11 @@ use crate::Refusal;
 use crate::merge::Merge;
 use crate::params::Params;
 use crate::provenance::{Mark, Provenance};
-use crate::query::{Ast, Query};
+use crate::query::{Ast, From, Query};
 use crate::route::Route;
 use crate::settings::Settings;
 
-use super::{Ask, Doubt, Plan, Turns};
+use super::{Ask, Doubt, Plan, Turns, Uncertain};
 
 /// The parameters that PuppetDB takes here. Any other is for a backend to refuse: the entity's own
 /// route might take it.
@@ -67,14 +67,30 @@ pub(super) fn from_ast(
     let Some(inactive) = Inactive::of(&from.entity, &ast) else {
         return Ok(as_it_came(route, params, settings));
     };
+    let from = From {
+        query: inactive.query(from.query)?,
+        ..from
+    };
+    Ok(match of_entity(&from, params, settings)? {
+        Some(plan) => plan,
+        None => as_it_came(route, params, settings),
+    })
+}
+
+/// The plan of the entity's own route; `None` if there is no such route.
+pub(super) fn of_entity(
+    from: &From,
+    params: &Params<'_>,
+    settings: &Settings,
+) -> Result<Option<Plan>, Refusal> {
     let path = format!("/pdb/query/v4/{}", from.entity.replace('_', "-"));
     let Some(entity) = Route::find(&path)? else {
-        return Ok(as_it_came(route, params, settings));
+        return Ok(None);
     };
-    let raw = parameters(params, inactive.query(from.query)?, &from.paging);
+    let raw = parameters(params, from.query.clone(), &from.paging);
     let params = Params::read(&raw)?;
     let plan = super::doubted(&entity, &params, settings)?;
-    Ok(unmarked(plan, &params))
+    Ok(Some(unmarked(plan, &params)))
 }
 
 /// The request as it came, to each backend in turn: what it means is theirs to say, and most often it
@@ -84,10 +100,14 @@ fn as_it_came(route: &Route<'_>, params: &Params<'_>, settings: &Settings) -> Pl
         ..2 => Vec::new(),
         _ => vec![Doubt::OneBackend],
     };
+    let uncertain = Uncertain {
+        doubts,
+        ..Uncertain::default()
+    };
     Plan::Turns(
         Ask::as_it_came(route.path, params),
         Turns::Configured,
-        doubts,
+        uncertain,
     )
 }
 

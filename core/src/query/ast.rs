@@ -186,13 +186,19 @@ impl Ast {
 
     /// The condition on what is selected: its text and its elements.
     pub(super) fn condition(&self) -> Option<(&str, &[Node])> {
+        let (span, condition) = self.condition_at()?;
+        Some((&self.text[span], condition))
+    }
+
+    /// The same: where it lies and its elements.
+    pub(super) fn condition_at(&self) -> Option<(Span, &[Node])> {
         let Some((_, place)) = &self.extract else {
-            return Some((&self.text, &self.root));
+            return Some((0..self.text.len(), &self.root));
         };
         let filter = self.root.get(2).filter(|_| place.filter.is_some())?;
-        let text = &self.text[filter.span.clone()];
+        let span = filter.span.clone();
         // A backend refuses what is neither `null` nor an array.
-        (text != "null").then(|| (text, filter.items().unwrap_or_default()))
+        (&self.text[span.clone()] != "null").then(|| (span, filter.items().unwrap_or_default()))
     }
 
     /// The query with another condition, or none, on what it selects. What it projects stays as it

@@ -36,20 +36,28 @@ impl From {
             Some((Some([_, ..]), text)) => Some(text.to_owned()),
             Some(_) => return None,
         };
-        let mut paging: Vec<(&'static str, String)> = Vec::new();
-        for clause in clauses {
-            let (name, value) = parameter(clause, text)?;
-            if paging.iter().any(|(known, _)| *known == name) {
-                return None;
-            }
-            paging.push((name, value));
-        }
         Some(Self {
             entity: entity.to_owned(),
             query,
-            paging,
+            paging: paging(clauses, text)?,
         })
     }
+}
+
+/// The parameters that say the same as paging clauses, if each is well-formed and there once.
+pub(super) fn paging<'t>(
+    clauses: &[Node],
+    text: impl Fn(&Node) -> &'t str + Copy,
+) -> Option<Vec<(&'static str, String)>> {
+    let mut paging: Vec<(&'static str, String)> = Vec::new();
+    for clause in clauses {
+        let (name, value) = parameter(clause, text)?;
+        if paging.iter().any(|(known, _)| *known == name) {
+            return None;
+        }
+        paging.push((name, value));
+    }
+    Some(paging)
 }
 
 /// Whether `clause` pages instead of selecting.

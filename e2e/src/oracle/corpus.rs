@@ -20,6 +20,7 @@ const TEXTS: &[&str] = &[
     include_str!("../../corpus/entities.txt"),
     include_str!("../../corpus/history.txt"),
     include_str!("../../corpus/queries.txt"),
+    include_str!("../../corpus/subqueries.txt"),
     include_str!("../../corpus/root.txt"),
     include_str!("../../corpus/clients.txt"),
     include_str!("../../corpus/mistakes.txt"),

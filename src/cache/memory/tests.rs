@@ -14,6 +14,7 @@ fn entry(length: usize, mark: usize) -> Entry {
         contributed: 1,
         configured: 1,
         missing: Vec::new(),
+        doubts: Vec::new(),
         stored: Instant::now(),
     }
 }

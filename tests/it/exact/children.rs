@@ -169,11 +169,11 @@ async fn what_hangs_below_a_report_comes_from_whoever_holds_it() {
 }
 
 #[tokio::test]
-async fn t26_a_subquery_about_other_nodes_is_marked() {
+async fn t26_a_subquery_that_cannot_be_asked_apart_is_marked() {
     let (stubs, mux) = estate([&[("n", 1)], &[("n", 2)]]).await;
     let path = "/pdb/query/v4/nodes/n/facts";
     both(&stubs, path, [Answer::json("[]"), Answer::json("[]")]);
-    let query = r#"["in","name",["extract","name",["select_facts",["=","certname","x"]]]]"#;
+    let query = r#"["in","name",["from","fact_names",["extract","name"]]]"#;
     let response = mux.ask(path, &[("query", query)]).await;
     assert_eq!(
         response.header("x-pdbmux-exact"),

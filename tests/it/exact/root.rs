@@ -129,12 +129,13 @@ async fn what_one_backend_takes_all_the_same_is_marked() {
 }
 
 #[tokio::test]
-async fn t26_a_limit_in_a_subquery_is_marked() {
+async fn t26_a_limit_in_a_subquery_that_all_refuse_is_marked() {
     let ([a, b], mux) = estate([&[("x", 1)], &[("y", 1)]]).await;
     for stub in [&a, &b] {
         stub.on(FACTS, "[]");
+        stub.on(REPORTS, Answer::status(400, "no"));
     }
-    let condition = r#"["in","certname",["from","nodes",["extract","certname"],["limit",1]]]"#;
+    let condition = r#"["in","certname",["from","reports",["extract","certname",["=","latest_report?",true]],["limit",1]]]"#;
     let root = format!(r#"["from","facts",{condition}]"#);
     for (path, query) in [(ROOT, &*root), (FACTS, condition)] {
         let response = mux.ask(path, &from(query)).await;
@@ -157,7 +158,7 @@ async fn a_cached_answer_keeps_its_mark() {
     for stub in [&a, &b] {
         stub.on(FACTS, "[]");
     }
-    let query = r#"["in","name",["from","facts",["extract","name"]]]"#;
+    let query = r#"["in","name",["from","fact_names",["extract","name"]]]"#;
     for origin in ["miss", "hit"] {
         let response = mux.ask(FACTS, &from(query)).await;
         assert_eq!(response.header("x-cache"), Some(origin));

@@ -19,7 +19,7 @@ pub(super) const ALWAYS: &str = r#"["null?","certname",false]"#;
 
 /// Most certnames in one `array`: PuppetDB's work on a list grows faster than the list (5,000 names
 /// cost 4 s in one array, 0.17 s in chunks of this size; seen on 7.12.1).
-const CHUNK: usize = 100;
+pub(crate) const CHUNK: usize = 100;
 
 /// The shares of several backends that answer together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -260,7 +260,7 @@ pub(super) fn among(names: Vec<&[u8]>) -> String {
 
 /// AST that holds where `column` is one of `values`, each a JSON text. Sorted, so that it is the
 /// same each time.
-pub(super) fn one_of(column: &str, mut values: Vec<&[u8]>) -> String {
+pub(crate) fn one_of(column: &str, mut values: Vec<&[u8]>) -> String {
     values.sort_unstable();
     let chunk = |values: &[&[u8]]| {
         let values = values.join(&b',');

@@ -167,11 +167,11 @@ fn pql_is_translated_and_a_translation_passed_on() {
     assert!(!fan.ask.target().contains("ast_only"));
     // What cannot be planned is asked as the client wrote it.
     let plan = translated(&route, &params, r#"["from","nosuch"]"#, &exact()).unwrap();
-    let Plan::Turns(ask, _, doubts) = plan else {
+    let Plan::Turns(ask, _, uncertain) = plan else {
         panic!("{plan:?}");
     };
     assert!(ask.target().contains("query=nodes%7B%7D"));
-    assert_eq!(doubts, [Doubt::OneBackend]);
+    assert_eq!(uncertain.doubts, [Doubt::OneBackend]);
 }
 
 #[test]
