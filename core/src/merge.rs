@@ -9,6 +9,7 @@ mod holder;
 pub mod jolokia;
 pub mod listing;
 pub mod names;
+pub mod newest;
 pub mod owners;
 pub mod population;
 pub mod prior;
@@ -44,6 +45,8 @@ pub enum Merge {
     List(listing::ListMerge),
     /// The union of records that belong to no node.
     Set(sets::SetMerge),
+    /// The newest event of each resource.
+    Newest(newest::NewestMerge),
     /// How many subjects of events there are.
     Summaries(subjects::Summaries),
     /// The backend that has it; what to ask instead where that one's version cannot answer.
@@ -122,7 +125,11 @@ impl Fan {
             return self;
         }
         match self.merge {
-            Merge::Records(_) | Merge::Aggregates(_) | Merge::List(_) | Merge::Set(_) => Self {
+            Merge::Records(_)
+            | Merge::Aggregates(_)
+            | Merge::List(_)
+            | Merge::Set(_)
+            | Merge::Newest(_) => Self {
                 ask: self.ask.without("pretty"),
                 layout: Layout::Pretty,
                 ..self
@@ -206,6 +213,7 @@ impl Merge {
             Self::Population(plan) => population::merge(plan, round),
             Self::List(plan) => listing::merge(plan, round),
             Self::Set(plan) => sets::merge(plan, round, context),
+            Self::Newest(plan) => newest::merge(plan, round, context),
             Self::Summaries(plan) => subjects::merge(plan, round, context),
             Self::Holder(otherwise) => holder::merge(round, otherwise.as_deref()),
         }

@@ -122,6 +122,10 @@ fn doubted(route: &Route<'_>, params: &Params<'_>, settings: &Settings) -> Resul
         Plan::Fan(fan) | Plan::Parent(.., fan) => {
             fan.priors.extend(priors);
             fan.doubts.extend(doubts);
+            if fan.asks().any(|ask| ask.scope() == Scope::Contested) {
+                fan.doubts
+                    .retain(|doubt| *doubt != Doubt::DistinctByBackend);
+            }
         }
         Plan::Turns(.., known) => {
             known.priors.extend(priors);
@@ -141,6 +145,9 @@ fn plan_as_it_came(
     let as_it_came = || Ask::as_it_came(route.path, params);
     let pass = || Ok(Plan::turns(as_it_came(), Turns::Configured));
     let fan = |merge| Ok(Plan::Fan(Fan::new(as_it_came(), merge)));
+    if let Some(fan) = exact::newest::plan(route, params, settings)? {
+        return Ok(Plan::Fan(fan));
+    }
     match rule(route, params, settings) {
         Rule::Write => Ok(Plan::Write),
         Rule::FirstGood => pass(),
@@ -181,8 +188,8 @@ fn plan_as_it_came(
 
 /// What is done with the answers of `route`.
 ///
-/// PuppetDB compiles a question for distinct resources the old way, which takes no list of nodes: its
-/// answers are merged as in the other modes, and doubted.
+/// PuppetDB compiles a question for distinct resources the old way, which takes no list of nodes: where
+/// its answers cannot be mended here, they are merged as in the other modes, and doubted.
 fn rule(route: &Route<'_>, params: &Params<'_>, settings: &Settings) -> Rule {
     match settings.strategy {
         Strategy::Exact if !params.is_true("distinct_resources") => route.row.exact,

@@ -150,6 +150,16 @@ impl Query {
         matches!(self, Self::Ast(ast) if ast.constrains("name"))
     }
 
+    /// Whether the outer query has a say on `column`.
+    pub fn constrains(&self, column: &str) -> bool {
+        matches!(self, Self::Ast(ast) if ast.constrains(column))
+    }
+
+    /// Whether there is a query inside it.
+    pub fn has_subqueries(&self) -> bool {
+        matches!(self, Self::Ast(ast) if !ast.subqueries().is_empty())
+    }
+
     /// Whether the query can only hold where `clause` does, given as it is written without blanks:
     /// it is the condition, or one of several that are joined by `and`.
     pub fn requires(&self, clause: &str) -> bool {

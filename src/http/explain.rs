@@ -175,6 +175,7 @@ fn describe_fan(fan: &Fan) -> Value {
             Merge::Metrics(_) | Merge::Population(_) => "ask all backends and combine their metrics",
             Merge::List(_) => "ask all backends and unite their lists",
             Merge::Set(_) => "ask all backends and list each record once",
+            Merge::Newest(_) => "ask all backends and keep the newest event of each resource",
             Merge::Summaries(_) => "ask all backends and count the subjects of events",
             Merge::Holder(_) => "ask all backends and give the answer of the one that has it",
         },
@@ -207,6 +208,7 @@ fn asked_for(scope: Scope) -> &'static str {
         Scope::Owned => "the nodes that it owns",
         Scope::Reports | Scope::Events => "the reports that no other speaks for",
         Scope::Listed(_) => "what the nodes that it owns name",
+        Scope::Contested => "the nodes that another holds too",
         Scope::Living => "the nodes that it owns, if some node is held twice",
     }
 }

@@ -5,6 +5,7 @@ mod children;
 mod estate;
 mod explain;
 mod history;
+mod newest;
 mod population;
 mod pql;
 mod root;

@@ -1,6 +1,8 @@
 //! What one backend answered to several questions.
 
-use crate::round::{Part, Reply};
+use std::ops::Range;
+
+use crate::round::{BackendId, Part, Reply};
 
 /// The parts of one backend, in the order of its questions.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +33,21 @@ pub(super) fn by_backend<'r, 'b>(round: &'r [Part<'b>]) -> Vec<Group<'r, 'b>> {
 }
 
 impl<'b> Group<'_, 'b> {
+    /// Whose they are.
+    pub(super) fn backend(&self) -> BackendId {
+        self.parts[self.speaker].backend
+    }
+
+    /// The backend's parts as the answers to those of its questions that lie in `places` and that it
+    /// was asked: what speaks for all where it did not answer all.
+    pub(super) fn parts(&self, places: Range<usize>) -> Vec<Part<'b>> {
+        let asked = places.start..places.end.min(self.parts.len());
+        match self.answers() {
+            Ok(_) if !asked.is_empty() => self.parts[asked].to_vec(),
+            _ => vec![self.part(places.start)],
+        }
+    }
+
     /// The answers, if the backend answered all questions, and else what it said instead.
     pub(super) fn answers(&self) -> Result<impl Iterator<Item = Reply<'b>>, Part<'b>> {
         let speaker = self.parts[self.speaker];

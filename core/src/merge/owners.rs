@@ -85,7 +85,7 @@ impl Stamp {
 }
 
 /// Reads a time as PuppetDB writes it. What is no time counts as never.
-fn time(raw: Option<&[u8]>) -> Option<Timestamp> {
+pub(super) fn time(raw: Option<&[u8]>) -> Option<Timestamp> {
     let raw = raw.filter(|raw| kind(raw) == Kind::String)?;
     unquote(raw)?.parse().ok()
 }

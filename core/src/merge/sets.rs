@@ -8,8 +8,9 @@ use std::collections::HashSet;
 
 use crate::answer::Pieces;
 use crate::json::{Records, ScanError, Span, check_utf8};
+use crate::merge::damage::Damage;
 use crate::merge::fold::Canonical;
-use crate::merge::group::by_backend;
+use crate::merge::group::{Group, by_backend};
 use crate::merge::records::strip;
 use crate::merge::subjects::{Counts, Subject};
 use crate::merge::{Context, Merge, Merged, Outcome};
@@ -46,76 +47,114 @@ pub enum Shape {
 /// Merges a round.
 pub(super) fn merge(plan: &SetMerge, round: &[Part<'_>], context: Context<'_>) -> Merged {
     let groups = by_backend(round);
-    let mut damaged = Vec::new();
     let mut seen = HashSet::new();
-    let taken: Vec<_> = groups
-        .iter()
-        .map(|group| match group.answers() {
+    let (taken, damaged) = take(&groups, |_, listed, further| {
+        plan.take(listed, further, &mut seen)
+    });
+    let bodies = plan.shape.bodies(&taken);
+    let disjoint = Disjoint {
+        taken,
+        bodies,
+        damaged,
+    };
+    disjoint.merge(&groups, &plan.then, context)
+}
+
+/// Backends whose body could not be read.
+type Damaged = Vec<(BackendId, Damage)>;
+
+/// What `records` makes of each backend that answered all questions, given its place among `groups`
+/// and its answers to the first and to the second, if there was one.
+pub(super) fn take<'b>(
+    groups: &[Group<'_, 'b>],
+    mut records: impl FnMut(usize, &'b [u8], Option<&'b [u8]>) -> Result<Vec<Record<'b>>, ScanError>,
+) -> (Vec<Taken<'b>>, Damaged) {
+    let mut damaged = Vec::new();
+    let mut taken = Vec::new();
+    for (at, group) in groups.iter().enumerate() {
+        let backend = group.backend();
+        taken.push(match group.answers() {
             Err(speaker) => Taken::Nothing(speaker),
             Ok(answers) => {
-                let backend = group.part(0).backend;
                 let mut bodies = answers.map(|answer| answer.body);
-                match plan.take(bodies.next().unwrap_or_default(), bodies.next(), &mut seen) {
+                match records(at, bodies.next().unwrap_or_default(), bodies.next()) {
                     Ok(records) => Taken::Records(backend, records),
                     Err(error) => {
                         damaged.push((backend, error.into()));
-                        Taken::Nothing(Part {
-                            backend,
-                            reply: None,
-                        })
+                        let reply = None;
+                        Taken::Nothing(Part { backend, reply })
                     }
                 }
             }
-        })
-        .collect();
-    let bodies = plan.shape.bodies(&taken);
-    let disjoint: Vec<_> = taken
-        .iter()
-        .zip(&bodies)
-        .map(|(taken, body)| match *taken {
-            Taken::Nothing(part) => part,
-            Taken::Records(backend, _) => Part {
-                backend,
-                reply: Some(Reply {
-                    status: 200,
-                    total: None,
-                    body,
-                }),
-            },
-        })
-        .collect();
-    let mut merged = plan
-        .then
-        .run(&disjoint, &vec![None; disjoint.len()], context);
-    // Bodies that were made here are sound; those that were read are not all.
-    merged.damaged.append(&mut damaged);
-    match &mut merged.outcome {
-        Outcome::Answer(answer) => {
-            let parts = disjoint.iter().filter_map(|part| part.reply);
-            let bodies: Vec<_> = parts
-                .filter(Reply::is_success)
-                .map(|reply| reply.body)
-                .collect();
-            let whole = answer.pieces.assemble(&bodies);
-            answer.pieces = Pieces::default();
-            answer.pieces.push_made(&whole);
-        }
-        Outcome::Replay(at) => *at = groups[*at].spoke_at(),
-        Outcome::Nothing | Outcome::Unfoldable(_) | Outcome::Instead(_) | Outcome::AskAgain(_) => {}
+        });
     }
-    merged
+    (taken, damaged)
+}
+
+/// What is left of each backend's answers so that no record is in two of them.
+pub(super) struct Disjoint<'b> {
+    pub(super) taken: Vec<Taken<'b>>,
+    /// The body for each of them.
+    pub(super) bodies: Vec<Vec<u8>>,
+    pub(super) damaged: Damaged,
+}
+
+impl Disjoint<'_> {
+    /// Merges them, as `then` does it, into the answer of the round that `groups` divides.
+    pub(super) fn merge(
+        mut self,
+        groups: &[Group<'_, '_>],
+        then: &Merge,
+        context: Context<'_>,
+    ) -> Merged {
+        let parts = self.taken.iter().zip(&self.bodies);
+        let parts: Vec<_> = parts
+            .map(|(taken, body)| match *taken {
+                Taken::Nothing(part) => part,
+                Taken::Records(backend, _) => Part {
+                    backend,
+                    reply: Some(Reply {
+                        status: 200,
+                        total: None,
+                        body,
+                    }),
+                },
+            })
+            .collect();
+        let mut merged = then.run(&parts, &vec![None; parts.len()], context);
+        // Bodies that were made here are sound; those that were read are not all.
+        merged.damaged.append(&mut self.damaged);
+        match &mut merged.outcome {
+            Outcome::Answer(answer) => {
+                let replies = parts.iter().filter_map(|part| part.reply);
+                let bodies: Vec<_> = replies
+                    .filter(Reply::is_success)
+                    .map(|reply| reply.body)
+                    .collect();
+                let whole = answer.pieces.assemble(&bodies);
+                answer.pieces = Pieces::default();
+                answer.pieces.push_made(&whole);
+            }
+            Outcome::Replay(at) => *at = groups[*at].spoke_at(),
+            Outcome::Nothing
+            | Outcome::Unfoldable(_)
+            | Outcome::Instead(_)
+            | Outcome::AskAgain(_) => {}
+        }
+        merged
+    }
 }
 
 /// What is taken of one backend.
-enum Taken<'b> {
+pub(super) enum Taken<'b> {
     /// No record: it gave this instead.
     Nothing(Part<'b>),
-    /// The records that no backend before it listed.
+    /// The records that no other backend's are taken for.
     Records(BackendId, Vec<Record<'b>>),
 }
 
 impl<'b> Taken<'b> {
-    fn records(&self) -> &[Record<'b>] {
+    pub(super) fn records(&self) -> &[Record<'b>] {
         match self {
             Self::Nothing(_) => &[],
             Self::Records(_, records) => records,
@@ -124,15 +163,15 @@ impl<'b> Taken<'b> {
 }
 
 /// A record, and the values of the columns that tell it apart.
-struct Record<'b> {
-    text: &'b [u8],
-    columns: Vec<Option<&'b [u8]>>,
+pub(super) struct Record<'b> {
+    pub(super) text: &'b [u8],
+    pub(super) columns: Vec<Option<&'b [u8]>>,
 }
 
 /// What tells a record apart, by value.
-type Key<'b> = Vec<Canonical<'b>>;
+pub(super) type Key<'b> = Vec<Canonical<'b>>;
 
-fn key<'b>(columns: impl Iterator<Item = Option<&'b [u8]>>) -> Key<'b> {
+pub(super) fn key<'b>(columns: impl Iterator<Item = Option<&'b [u8]>>) -> Key<'b> {
     columns
         .map(|raw| Canonical::new(raw.unwrap_or(b"null")))
         .collect()
@@ -174,7 +213,7 @@ impl SetMerge {
 }
 
 /// The records of `body`, with the values of `columns`.
-fn read<'b>(body: &'b [u8], columns: &[&str]) -> Result<Vec<Record<'b>>, ScanError> {
+pub(super) fn read<'b>(body: &'b [u8], columns: &[&str]) -> Result<Vec<Record<'b>>, ScanError> {
     check_utf8(body)?;
     let mut fields: Vec<Option<Span>> = vec![None; columns.len()];
     let mut records = Records::new(body, columns);
@@ -187,6 +226,11 @@ fn read<'b>(body: &'b [u8], columns: &[&str]) -> Result<Vec<Record<'b>>, ScanErr
         });
     }
     Ok(read)
+}
+
+/// A JSON list of these texts.
+pub(super) fn list(texts: &[Vec<u8>]) -> Vec<u8> {
+    [b"[", &*texts.join(&b','), b"]"].concat()
 }
 
 impl Shape {
@@ -209,7 +253,7 @@ impl Shape {
             if let Taken::Records(..) = taken {
                 rows.extend(nothing.take());
             }
-            [b"[", &*rows.join(&b','), b"]"].concat()
+            list(&rows)
         };
         taken.iter().map(body).collect()
     }

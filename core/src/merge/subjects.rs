@@ -1,5 +1,7 @@
 //! Subjects of events: what happened to each, and how many there are.
 
+use std::ops::Range;
+
 use crate::answer::{Answer, Pieces};
 use crate::json::{Elements, Kind, Members, kind, quote, spells, unquote};
 use crate::merge::group::by_backend;
@@ -81,6 +83,41 @@ impl Subject {
         }
     }
 
+    /// The columns that tell events of these apart, the former first.
+    pub(crate) fn event_columns(self) -> &'static [&'static str] {
+        match self {
+            Self::Certname | Self::Resource => &[
+                "status",
+                "corrective_change",
+                "certname",
+                "resource_type",
+                "resource_title",
+                "property",
+                "name",
+                "timestamp",
+                "report",
+                "new_value",
+                "old_value",
+                "message",
+            ],
+            Self::ContainingClass => &[
+                "status",
+                "corrective_change",
+                "certname",
+                "containing_class",
+                "resource_type",
+                "resource_title",
+                "property",
+                "name",
+                "timestamp",
+                "report",
+                "new_value",
+                "old_value",
+                "message",
+            ],
+        }
+    }
+
     /// The row of event counts that one event makes.
     pub(super) fn row(self, counts: Counts, event: &[Option<&[u8]>]) -> Vec<u8> {
         let value = |at: usize| event.get(at).copied().flatten().unwrap_or(b"null");
@@ -117,8 +154,7 @@ impl Subject {
     }
 }
 
-/// How many subjects there are, by what happened to them: one row for each way to summarize. Each is
-/// made of the answers to one question.
+/// How many subjects there are, by what happened to them: one row for each way to summarize.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summaries(pub Vec<Summary>);
 
@@ -127,6 +163,8 @@ pub struct Summaries(pub Vec<Summary>);
 pub struct Summary {
     /// What is counted.
     pub subject: Subject,
+    /// The places of the questions whose answers it is made of.
+    pub asks: Range<usize>,
     /// How the backends' answers become one list of subjects.
     pub counts: Merge,
 }
@@ -141,15 +179,18 @@ pub(super) fn merge(
     let mut rows = Vec::new();
     let mut damaged = Vec::new();
     let mut contributed = groups.len();
-    for (summary, nth) in summaries.iter().zip(0..) {
-        let parts: Vec<_> = groups.iter().map(|group| group.part(nth)).collect();
+    for summary in summaries {
+        let parts = groups.iter().map(|group| group.parts(summary.asks.clone()));
+        let parts: Vec<_> = parts.flatten().collect();
         let limits = vec![None; parts.len()];
         let mut merged = summary.counts.run(&parts, &limits, context);
         damaged.append(&mut merged.damaged);
         let answer = match merged.outcome {
             Outcome::Answer(answer) => answer,
             Outcome::Replay(at) => {
-                let outcome = Outcome::Replay(groups[at].spoke_at());
+                let spoke = parts.get(at).map(|part| part.backend);
+                let group = groups.iter().find(|group| Some(group.backend()) == spoke);
+                let outcome = group.map_or(Outcome::Nothing, |it| Outcome::Replay(it.spoke_at()));
                 return Merged { outcome, damaged };
             }
             outcome => return Merged { outcome, damaged },

@@ -40,6 +40,8 @@ pub enum Scope {
     Listed(&'static [Carrier]),
     /// As `Owned`, if some node is held twice; if none is, there is nothing to be asked.
     Living,
+    /// Those of the nodes that another backend holds too; if there are none, nothing is asked.
+    Contested,
 }
 
 impl Scope {
@@ -109,6 +111,7 @@ impl Ask {
             Scope::Owned | Scope::Living => share.owned(),
             Scope::Reports => share.reports(),
             Scope::Events => share.events(),
+            Scope::Contested => share.contested(),
             Scope::Listed(carriers) => {
                 listed = share.owned().map(|owned| carrier::clause(carriers, owned));
                 listed.as_deref()
@@ -165,6 +168,7 @@ impl Ask {
             | Scope::Events
             | Scope::Listed(_) => true,
             Scope::Living => share.owned().is_some(),
+            Scope::Contested => share.contested().is_some(),
         }
     }
 

@@ -214,6 +214,7 @@ const OF_NODES: [&str; 11] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Scope;
 
     /// What would be doubted if nothing were asked first.
     fn doubted(settings: &Settings, path: &str, query: &str) -> Vec<&'static str> {
@@ -265,22 +266,75 @@ mod tests {
     }
 
     #[test]
-    fn t66_distinct_resources_are_each_backends_own() {
-        let route = Route::find("/pdb/query/v4/events").unwrap().unwrap();
-        for (raw, expected) in [
-            ("distinct_resources=true", &["distinct-resources"][..]),
-            ("distinct_resources=false", &[]),
+    fn t66_distinct_resources_are_doubted_where_more_than_time_decides() {
+        let latest = r#"query=["=","latest_report?",true]"#;
+        let facts =
+            r#"query=["in","certname",["extract","certname",["select_facts",["=","name","a"]]]]"#;
+        let times = "distinct_start_time=2024-01-01&distinct_end_time=2025-01-01";
+        let doubt = &["distinct-resources"][..];
+        for (path, asked, expected) in [
+            (
+                "events",
+                format!("distinct_resources=true&{times}"),
+                &[][..],
+            ),
+            (
+                "events",
+                format!("distinct_resources=true&{times}&limit=3"),
+                &[],
+            ),
+            (
+                "environments/e/events",
+                format!("distinct_resources=true&{times}"),
+                &[],
+            ),
+            ("events", format!("distinct_resources=false&{times}"), &[]),
+            (
+                "event-counts",
+                format!("summarize_by=resource&distinct_resources=true&{times}"),
+                &[],
+            ),
+            (
+                "aggregate-event-counts",
+                format!(
+                    "summarize_by=resource,certname&count_by=certname&distinct_resources=true&{times}"
+                ),
+                &[],
+            ),
+            // What all backends refuse is theirs to refuse.
+            ("events", "distinct_resources=true".to_owned(), doubt),
+            (
+                "event-counts",
+                format!("summarize_by=x&distinct_resources=true&{times}"),
+                doubt,
+            ),
+            (
+                "events",
+                format!("distinct_resources=true&{times}&{latest}"),
+                doubt,
+            ),
+            (
+                "events",
+                format!("distinct_resources=true&{times}&{facts}"),
+                &["distinct-resources", "subquery-sees-one-backend"],
+            ),
         ] {
-            let params = Params::read(raw).unwrap();
-            let doubts = Uncertain::of(&route, &params, &exact()).doubts;
-            let reasons: Vec<_> = doubts.into_iter().map(Doubt::reason).collect();
-            assert_eq!(reasons, expected, "{raw}");
+            let path = format!("/pdb/query/v4/{path}");
+            let route = Route::find(&path).unwrap().unwrap();
+            let params = Params::read(&asked).unwrap();
             let Ok(crate::plan::Plan::Fan(fan)) = crate::plan::plan(&route, &params, &exact())
             else {
-                panic!("not asked of all")
+                panic!("not asked of all: {asked}")
             };
+            let reasons: Vec<_> = fan.doubts.iter().map(|doubt| doubt.reason()).collect();
+            assert_eq!(reasons, expected, "{path} {asked}");
             // The old compiler knows no list of nodes.
-            assert_eq!(fan.is_undivided(), !expected.is_empty(), "{raw}");
+            let is_distinct = params.is_true("distinct_resources");
+            assert_eq!(fan.ask.scope() == Scope::Everything, is_distinct, "{asked}");
+            assert_eq!(
+                fan.further.len(),
+                usize::from(is_distinct && expected.is_empty())
+            );
         }
     }
 

@@ -2,6 +2,7 @@
 //! holds. Each backend is asked for its own nodes alone, so whatever the answers are made of, rows,
 //! counts or pages, is disjoint and adds up.
 
+pub(super) mod newest;
 pub(super) mod sets;
 pub(super) mod subjects;
 

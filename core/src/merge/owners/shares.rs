@@ -36,6 +36,9 @@ pub struct Share {
     nodes: usize,
     /// The nodes that it holds and another owns, each certname as JSON.
     pub(super) stale: Vec<Box<[u8]>>,
+    /// AST that selects the records of nodes that it holds and another does too; `None` if there are
+    /// none.
+    contested: Option<String>,
     /// The nodes that it holds and whose owner says that they are inactive, each certname as JSON.
     inactive: Vec<Box<[u8]>>,
     /// What counts of its reports, once that is known; `None` where all of them do.
@@ -58,6 +61,7 @@ impl FreshnessMap {
         let mut owned: Vec<Vec<&[u8]>> = vec![Vec::new(); among.len()];
         let mut stale = owned.clone();
         let mut inactive = owned.clone();
+        let mut contested = owned.clone();
         for (name, stamps) in &self.certnames {
             let place = |id: BackendId| among.iter().position(|known| *known == id);
             let holders = stamps
@@ -71,6 +75,7 @@ impl FreshnessMap {
                 continue;
             };
             let is_inactive = self.is_inactive(name, among[winner]);
+            let is_contested = holders.clone().nth(1).is_some();
             for (holder, _) in holders {
                 let names = if holder == winner {
                     &mut owned
@@ -78,6 +83,9 @@ impl FreshnessMap {
                     &mut stale
                 };
                 names[holder].push(name);
+                if is_contested {
+                    contested[holder].push(name);
+                }
                 if is_inactive {
                     inactive[holder].push(name);
                 }
@@ -86,20 +94,29 @@ impl FreshnessMap {
         // A filter can change what PuppetDB makes of a query (where there is one, it calculates with
         // the numbers among the facts alone), so either all backends get one or none.
         let is_divided = stale.iter().any(|names| !names.is_empty());
-        let shares = among.iter().zip(owned).zip(stale).zip(inactive).map(
-            |(((id, owned), stale), inactive)| {
+        let contested = contested.into_iter().map(|names| match &*names {
+            [] => None,
+            _ => Some(self::among(names)),
+        });
+        let shares = among
+            .iter()
+            .zip(owned)
+            .zip(stale)
+            .zip(inactive)
+            .zip(contested)
+            .map(|((((id, owned), stale), inactive), contested)| {
                 let kept = |names: &[&[u8]]| names.iter().map(|name| Box::from(*name)).collect();
                 let share = Share {
                     nodes: owned.len(),
                     stale: kept(&stale),
+                    contested,
                     inactive: kept(&inactive),
                     history: None,
                     owned: is_divided.then(|| condition(owned, stale)),
                     source: source.map(|name| (name.to_owned(), names[id.index()].clone())),
                 };
                 (*id, share)
-            },
-        );
+            });
         Shares {
             shares: shares.collect(),
         }
@@ -155,6 +172,11 @@ impl Share {
     /// that any of them holds.
     pub(crate) fn owned(&self) -> Option<&str> {
         self.owned.as_deref()
+    }
+
+    /// AST that selects the records of nodes that another backend holds too; `None` if there are none.
+    pub(crate) fn contested(&self) -> Option<&str> {
+        self.contested.as_deref()
     }
 
     /// What a subquery of `entity` is narrowed to: stale copies match nothing there either.

@@ -7,7 +7,7 @@ use crate::merge::fold::Canonical;
 use crate::merge::owners::{Certnames, Stamp};
 use crate::provenance::Mark;
 
-use super::{Keep, RecordMerge};
+use super::{Keep, RecordMerge, Total};
 
 /// Which members are read from each record, and what for.
 pub(super) struct Layout<'p> {
@@ -137,7 +137,8 @@ impl<'p> Layout<'p> {
             .iter()
             .map(|member| place(member))
             .collect();
-        let grouped = by_node && order.is_empty() && plan.strip.is_empty();
+        let is_counted = plan.total == Total::Counted;
+        let grouped = by_node && order.is_empty() && plan.strip.is_empty() && !is_counted;
         Self {
             keys,
             identity,

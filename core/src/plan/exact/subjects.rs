@@ -14,6 +14,8 @@ use crate::plan::{Ask, history};
 use crate::query::Query;
 use crate::route::Route;
 
+use super::newest;
+
 /// Parameters of event counts that are applied here where counts are made of events.
 const APPLIED: [&str; 7] = [
     "summarize_by",
@@ -76,18 +78,10 @@ pub(in crate::plan) fn summaries(route: &Route<'_>, params: &Params<'_>) -> Resu
         // For the backends to refuse, in their own words.
         return Ok(history::aggregate_event_counts(route, params));
     };
-    let filter = params.get("counts_filter").and_then(CountsFilter::parse);
     let mut asks = Vec::new();
     let mut summaries = Vec::new();
     for subject in subjects {
-        let counts = AggregateMerge {
-            fold: FoldPlan::event_counts(),
-            filter: filter.clone(),
-            order: RecordOrder::default(),
-            window: Window::default(),
-            total: Total::Unasked,
-            source: None,
-        };
+        let counts = all_counts(params);
         let (ask, counts) = if by_node {
             (events(subject, params, &query), nodes_on(subject, counts))
         } else {
@@ -98,8 +92,13 @@ pub(in crate::plan) fn summaries(route: &Route<'_>, params: &Params<'_>) -> Resu
             let ask = Ask::new("/pdb/query/v4/event-counts", params, &changes);
             (ask, Merge::Aggregates(counts))
         };
+        let at = asks.len();
         asks.push(ask);
-        summaries.push(Summary { subject, counts });
+        summaries.push(Summary {
+            subject,
+            asks: at..at + 1,
+            counts,
+        });
     }
     let further = asks.split_off(1);
     let ask = asks.swap_remove(0);
@@ -107,6 +106,76 @@ pub(in crate::plan) fn summaries(route: &Route<'_>, params: &Params<'_>) -> Resu
         further,
         ..Fan::new(ask, Merge::Summaries(Summaries(summaries)))
     })
+}
+
+/// `/event-counts` of the newest events: all of them are asked for, and counted here. `None` for what
+/// the backends are to refuse in their own words.
+pub(super) fn newest_counts(
+    route: &Route<'_>,
+    params: &Params<'_>,
+) -> Result<Option<Fan>, Refusal> {
+    let added = history::event_counts(route, params)?;
+    let order_by = Paging::of(params)?.order_by;
+    let subject = params.get("summarize_by").and_then(Subject::named);
+    let known = [&APPLIED[..], &DISTINCT, &["pretty"]].concat();
+    if let Merge::Aggregates(merge) = added.merge
+        && let Some(subject) = subject
+        && is_ordered_by_counts(subject, &order_by)
+        && condition(params, &known)?.is_some()
+    {
+        let counts = counted_events(subject, params, merge);
+        return Ok(Some(of_newest(params, newest::newest(counts))));
+    }
+    Ok(None)
+}
+
+/// `/aggregate-event-counts` of the newest events, likewise.
+pub(super) fn newest_summaries(params: &Params<'_>) -> Result<Option<Fan>, Refusal> {
+    let known = [&SUMMARIZING[..], &DISTINCT].concat();
+    let names = params.get("summarize_by").unwrap_or_default();
+    let subjects: Option<Vec<_>> = names.split(',').map(Subject::named).collect();
+    let (Some(subjects), Some(_)) = (subjects, condition(params, &known)?) else {
+        return Ok(None);
+    };
+    let summaries = subjects.into_iter().map(|subject| Summary {
+        subject,
+        asks: 0..2,
+        counts: newest::newest(counted_events(subject, params, all_counts(params))),
+    });
+    let summaries = Merge::Summaries(Summaries(summaries.collect()));
+    Ok(Some(of_newest(params, summaries)))
+}
+
+/// Asks for the newest events as the client selects them, and for what makes them the newest of all.
+fn of_newest(params: &Params<'_>, merge: Merge) -> Fan {
+    let mut changes = vec![("pretty", None)];
+    changes.extend(APPLIED.map(|name| (name, None)));
+    let ask = Ask::new("/pdb/query/v4/events", params, &changes);
+    Fan {
+        further: newest::times_ask(params).into_iter().collect(),
+        ..Fan::new(ask, merge)
+    }
+}
+
+/// Counts events, or the nodes that they happened on if that is asked for.
+fn counted_events(subject: Subject, params: &Params<'_>, counts: AggregateMerge) -> Merge {
+    if counts_nodes(params) {
+        nodes_on(subject, counts)
+    } else {
+        counted_once(subject, subject.event_columns(), counts)
+    }
+}
+
+/// The counts of every subject that the client's filter leaves.
+fn all_counts(params: &Params<'_>) -> AggregateMerge {
+    AggregateMerge {
+        fold: FoldPlan::event_counts(),
+        filter: params.get("counts_filter").and_then(CountsFilter::parse),
+        order: RecordOrder::default(),
+        window: Window::default(),
+        total: Total::Unasked,
+        source: None,
+    }
 }
 
 fn counts_nodes(params: &Params<'_>) -> bool {
@@ -147,12 +216,21 @@ fn events(subject: Subject, params: &Params<'_>, query: &Query) -> Ask {
 
 /// Counts those nodes, each of them once for each status.
 fn nodes_on(subject: Subject, counts: AggregateMerge) -> Merge {
+    counted_once(subject, subject.columns(), counts)
+}
+
+/// Counts what differs in these columns.
+fn counted_once(
+    subject: Subject,
+    columns: &'static [&'static str],
+    counts: AggregateMerge,
+) -> Merge {
     let counts = AggregateMerge {
         fold: counts.fold.of_records(),
         ..counts
     };
     Merge::Set(SetMerge {
-        identity: subject.columns(),
+        identity: columns,
         living: &[],
         shape: Shape::Counted(subject),
         then: Box::new(Merge::Aggregates(counts)),
