@@ -68,7 +68,13 @@ oracle: ## The score of merge: exact against the oracle, by feature (as e2e)
 	$(CARGO) run --quiet -p pdbmux-e2e --bin oracle
 
 .PHONY: bench
-bench: ## Benchmarks of the core, and of a backend out of service
+bench: ## What pdbmux costs beside nginx, as one table (Debian or Ubuntu, as root)
+	bench/setup.sh
+	$(MAKE) build
+	$(CARGO) run --release --quiet -p pdbmux-bench -- --binary dist/pdbmux $(BENCH)
+
+.PHONY: bench-core
+bench-core: ## Benchmarks of the core, and of a backend out of service
 	$(CARGO) bench -p pdbmux-core
 	$(CARGO) bench --bench dead_backend
 

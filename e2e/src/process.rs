@@ -132,6 +132,11 @@ impl Service<'_> {
 }
 
 impl Running {
+    /// Its process, which leads a group of its own.
+    pub fn pid(&self) -> i32 {
+        self.pid.as_raw_pid()
+    }
+
     /// Sends `signal` to the whole process group (`STOP` and `CONT` of a PuppetDB).
     pub fn signal(&self, signal: Signal) -> Result<()> {
         rustix::process::kill_process_group(self.pid, signal)
