@@ -69,6 +69,8 @@ pub struct Config {
     pub health_probe_failures: NonZeroU32,
     /// Good probes in a row that bring it back (R284).
     pub health_probe_successes: NonZeroU32,
+    /// How much of a list is held before it is sent on while it arrives, in bytes; at least 1.
+    pub buffer_bytes: usize,
     /// Ceiling of one backend's answer, in bytes; at least 1.
     pub max_body_bytes: usize,
     /// Ceiling of a request's body, in bytes; at least 1.
@@ -117,6 +119,7 @@ impl Default for Config {
             health_probe_timeout: Duration::from_secs(5),
             health_probe_failures: THREE,
             health_probe_successes: TWO,
+            buffer_bytes: 16 << 20,
             max_body_bytes: 1 << 30,
             max_request_bytes: 1 << 20,
             header_timeout: Duration::from_secs(10),

@@ -15,6 +15,7 @@ mod rounds;
 mod serve;
 mod server;
 mod shares;
+mod stream;
 mod turns;
 
 pub(crate) use serve::App;

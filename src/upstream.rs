@@ -15,7 +15,7 @@ use pdbmux_core::round::BackendId;
 
 use crate::config::{BackendConfig, BaseUrl, Config};
 
-pub use ask::{Asked, Received};
+pub use ask::{Asked, Received, Room};
 pub use failure::Failure;
 pub use freshness::Freshness;
 pub use monitor::{Pool, Standing};
@@ -85,6 +85,11 @@ impl Upstream {
     /// One of them.
     pub fn backend(&self, id: BackendId) -> &Backend {
         &self.backends[id.index()]
+    }
+
+    /// The longest answer that is held, in bytes.
+    pub fn max_body(&self) -> usize {
+        self.limits.max_body
     }
 
     /// Whom a request asks now, and whom it does not for being out of service.

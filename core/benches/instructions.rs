@@ -77,9 +77,9 @@ fn scan(shape: Shape, level: Level) {
 fn arrive(shape: Shape) {
     let body = facts(shape, SIZE);
     measured(|| {
-        let mut records = Arriving::new(&["certname", "name"]);
+        let mut records = Arriving::default();
         for chunk in black_box(body.as_bytes()).chunks(16 << 10) {
-            let fed = records.feed(chunk, |record| {
+            let fed = records.feed(&["certname", "name"], chunk, |record| {
                 black_box((record.span, record.fields));
             });
             fed.unwrap();

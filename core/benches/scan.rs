@@ -102,10 +102,10 @@ fn scan(bencher: Bencher<'_, '_>, shape: Shape, level: Level) {
 #[divan::bench(args = SHAPES, sample_count = 300, sample_size = 1)]
 fn records_arriving(bencher: Bencher<'_, '_>, shape: Shape) {
     run(bencher, shape, |body| {
-        let mut records = Arriving::new(&["certname", "name"]);
+        let mut records = Arriving::default();
         let mut count = 0_usize;
         for chunk in body.chunks(16 << 10) {
-            let fed = records.feed(chunk, |record| {
+            let fed = records.feed(&["certname", "name"], chunk, |record| {
                 black_box((record.span, record.fields));
                 count += 1;
             });

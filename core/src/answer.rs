@@ -106,6 +106,40 @@ impl<'b> ArrayPieces<'b> {
         }
     }
 
+    /// Goes on with an array whose beginning was written before; `written` tells whether there is an
+    /// element in it.
+    pub(crate) fn resume(bodies: &'b [&'b [u8]], written: bool) -> Self {
+        Self {
+            bodies,
+            pieces: Pieces::default(),
+            last: None,
+            first: !written,
+        }
+    }
+
+    /// What was written of an array that goes on, and whether there is an element in it by now.
+    pub(crate) fn pause(self) -> (Pieces, bool) {
+        let is_begun = self.is_begun();
+        (self.pieces, is_begun)
+    }
+
+    /// Whether there is an element in it.
+    pub(crate) fn is_begun(&self) -> bool {
+        !self.first
+    }
+
+    /// Appends elements that were written elsewhere, with the separator before them.
+    pub(crate) fn append(&mut self, text: &[u8]) {
+        self.last = None;
+        self.first = false;
+        self.pieces.push_made(text);
+    }
+
+    /// The body at `at`.
+    pub(crate) fn body(&self, at: u16) -> &'b [u8] {
+        self.bodies[usize::from(at)]
+    }
+
     /// Appends an element of the body at `at`, or several neighbours as one range.
     pub(crate) fn element(&mut self, at: u16, span: Span) {
         let begin = match &self.last {

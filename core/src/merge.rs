@@ -159,6 +159,16 @@ impl Fan {
         self.asks().all(|ask| ask.scope() == Scope::Everything)
     }
 
+    /// How its answer can be written while the backends' answers arrive, if it can.
+    pub fn streamed(&self) -> Option<&records::RecordMerge> {
+        let is_plain =
+            self.layout == Layout::AsItCame && self.further.is_empty() && self.drilldown.is_none();
+        match &self.merge {
+            Merge::Records(records) if is_plain && records.can_stream() => Some(records),
+            _ => None,
+        }
+    }
+
     /// Whether a backend that answered with `status` is not missed in the answer.
     pub fn tolerates(&self, status: u16) -> bool {
         self.absence == Absence::IsEmpty && status == 404

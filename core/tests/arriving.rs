@@ -32,17 +32,17 @@ fn of_whole(text: &[u8]) -> (Vec<Found>, Result<(), ScanError>) {
 fn of_chunks<'t>(
     chunks: impl IntoIterator<Item = &'t [u8]>,
 ) -> (Vec<Found>, Result<(), ScanError>) {
-    let mut arriving = Arriving::new(&KEYS);
+    let mut arriving = Arriving::default();
     let mut all = Vec::new();
     for chunk in chunks {
-        let fed = arriving.feed(chunk, |record| {
+        let fed = arriving.feed(&KEYS, chunk, |record| {
             if record.origin == Origin::Chunk {
                 assert_eq!(record.text.as_ptr(), chunk.as_ptr());
             }
             all.push(found(record.text, record.span, record.fields));
         });
         if fed.is_err() {
-            assert_eq!(arriving.feed(b"]", |_| unreachable!()), fed);
+            assert_eq!(arriving.feed(&KEYS, b"]", |_| unreachable!()), fed);
             assert_eq!(arriving.finish(), fed);
             return (all, fed);
         }
@@ -102,10 +102,10 @@ fn what_is_wrong_is_found_however_the_text_is_cut() {
 fn only_records_that_lie_across_chunks_are_copied() {
     let text = br#"[{"name":1},{"name":2},{"name":3}]"#;
     let (before, after) = text.split_at(15);
-    let mut arriving = Arriving::new(&["name"]);
+    let mut arriving = Arriving::default();
     let mut origins = Vec::new();
     for chunk in [before, after] {
-        let fed = arriving.feed(chunk, |record| origins.push(record.origin));
+        let fed = arriving.feed(&["name"], chunk, |record| origins.push(record.origin));
         assert_eq!(fed, Ok(()));
     }
     assert_eq!(origins, [Origin::Chunk, Origin::Copy, Origin::Chunk]);
@@ -114,10 +114,10 @@ fn only_records_that_lie_across_chunks_are_copied() {
 
 #[test]
 fn a_record_is_handed_on_by_the_chunk_that_ends_it() {
-    let mut arriving = Arriving::new(&[]);
+    let mut arriving = Arriving::default();
     let mut count = 0;
     for (chunk, expected) in [("[{", 0), ("}", 1), (",{}", 2), (" ,{},{", 3), ("}]", 4)] {
-        let fed = arriving.feed(chunk.as_bytes(), |_| count += 1);
+        let fed = arriving.feed(&[], chunk.as_bytes(), |_| count += 1);
         assert_eq!((fed, count), (Ok(()), expected), "{chunk}");
     }
 }

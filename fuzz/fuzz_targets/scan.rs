@@ -23,10 +23,10 @@ fn compare<T: Debug + PartialEq>(found: Result<T, ScanError>, expected: Option<T
 
 /// The texts of all records, of a text that arrives in chunks of this size.
 fn arriving(text: &[u8], size: usize) -> Result<Vec<Vec<u8>>, ScanError> {
-    let mut arriving = Arriving::new(&oracle::KEYS);
+    let mut arriving = Arriving::default();
     let mut found = Vec::new();
     for chunk in text.chunks(size) {
-        arriving.feed(chunk, |record| {
+        arriving.feed(&oracle::KEYS, chunk, |record| {
             found.push(record.text[record.span].to_vec())
         })?;
     }

@@ -212,11 +212,18 @@ pub static KEYS: &[Key] = &[
         "Good probes in a row after which it is asked again; at least 1.",
     ),
     scalar!(
+        buffer_bytes,
+        "BYTES",
+        value::parse_some_bytes,
+        ToString::to_string,
+        "How much of an unordered list is held before it is sent on while it arrives. Requests under way share it, and a list that may be cached is held up to facts_cache_bytes.",
+    ),
+    scalar!(
         max_body_bytes,
         "BYTES",
         value::parse_some_bytes,
         ToString::to_string,
-        "Largest answer taken from one backend; a larger one is that backend's failure.",
+        "Largest answer of one backend that is held; a larger one is that backend's failure.",
     ),
     scalar!(
         max_request_bytes,

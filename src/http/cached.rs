@@ -17,6 +17,7 @@ use super::body::{Body, gather};
 use super::fan::Conclusion;
 use super::respond::{self, Origin, Standing};
 use super::serve::App;
+use super::stream::Streamed;
 use crate::cache::{Cache, Entry, Fallbacks, Flights, Memory, Stats, Store};
 use crate::config::{Config, duration};
 use crate::work;
@@ -26,6 +27,8 @@ use crate::work;
 pub(crate) struct AnswerCache {
     answers: Cache<Memory>,
     flights: Flights<Arc<Landed>>,
+    /// The longest answer that is stored, in bytes.
+    longest: usize,
 }
 
 /// What came of a flight, for everyone who took part.
@@ -37,6 +40,11 @@ enum Landed {
     Answer {
         standing: Standing,
         parts: VecDeque<Bytes>,
+    },
+    /// An answer too long to be kept, which the first who asks is sent.
+    Stream {
+        standing: Standing,
+        streamed: Streamed,
     },
     /// Backends were asked and agree that they do not answer this.
     Refused(Conclusion),
@@ -53,6 +61,7 @@ impl AnswerCache {
         (!config.facts_ttl.is_zero()).then(|| Self {
             answers: Cache::new(Memory::new(config.facts_cache_bytes), config.facts_ttl),
             flights: Flights::new(),
+            longest: config.facts_cache_bytes,
         })
     }
 }
@@ -63,6 +72,9 @@ impl App {
         let view = fan.drilldown.clone();
         let Some(cache) = &self.cache else {
             return match self.land(fan, &key).await {
+                Landed::Stream { standing, streamed } => {
+                    self.respond(Conclusion::Stream { standing, streamed })
+                }
                 Landed::Entry(entry) => of_entry(entry, view).await,
                 Landed::Answer { standing, parts } => shown(parts, standing, view).await,
                 Landed::Refused(conclusion) | Landed::Failed(conclusion) => {
@@ -74,7 +86,7 @@ impl App {
             return cache.hit(entry, view).await;
         }
         let flight = cache.flights.join(&key, || {
-            let (app, key) = (Arc::clone(self), key.clone());
+            let (app, fan, key) = (Arc::clone(self), fan.clone(), key.clone());
             async move { Arc::new(app.land(fan, &key).await) }
         });
         let Some(landed) = flight.landed().await else {
@@ -90,6 +102,14 @@ impl App {
             Landed::Refused(conclusion) => {
                 cache.answers.served_current();
                 self.respond(conclusion.clone())
+            }
+            Landed::Stream { standing, streamed } => {
+                cache.answers.served_current();
+                match streamed.take() {
+                    Some(body) => respond::merged(body, standing),
+                    // Another is sent it: this one asks for itself.
+                    None => self.respond(self.fan_within(fan, self.room()).await),
+                }
             }
             Landed::Failed(conclusion) => {
                 if let Some(entry) = cache.answers.of_any_age(&key).await {
@@ -111,7 +131,7 @@ impl App {
     }
 
     /// Asks the backends and stores their answer, if it is one to be stored.
-    async fn land(&self, fan: Fan, key: &str) -> Landed {
+    async fn land(self: &Arc<Self>, fan: Fan, key: &str) -> Landed {
         let cache = self.cache.as_ref().map(|cache| &cache.answers);
         // Whoever looked for an entry just before one was stored comes here just after.
         if let Some(cache) = cache
@@ -120,7 +140,14 @@ impl App {
             return Landed::Entry(entry);
         }
         let is_read = fan.drilldown.is_some();
-        let (standing, pieces, bodies) = match self.fan(fan).await {
+        // What may be stored is held.
+        let room = self
+            .room()
+            .max(self.cache.as_ref().map_or(0, |cache| cache.longest));
+        let (standing, pieces, bodies) = match self.fan_within(fan, room).await {
+            Conclusion::Stream { standing, streamed } => {
+                return Landed::Stream { standing, streamed };
+            }
             Conclusion::Answer {
                 standing,
                 pieces,

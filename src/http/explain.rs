@@ -114,6 +114,11 @@ fn concluded(conclusion: &Conclusion) -> Value {
             "missing": missing(&standing.missing),
             "not_exact": standing.doubts,
         }),
+        Conclusion::Stream { standing, .. } => json!({
+            "status": 200,
+            "total": standing.total,
+            "missing": missing(&standing.missing),
+        }),
         Conclusion::Replay(received) => json!({ "status": received.status, "replayed": true }),
         Conclusion::Nothing(without) => json!({ "status": 502, "missing": missing(without) }),
         Conclusion::Unfoldable(error) => json!({ "status": 502, "why": error.to_string() }),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use pdbmux_core::answer::Pieces;
+use pdbmux_core::merge::damage::Damage;
 use pdbmux_core::merge::fold::FoldError;
 use pdbmux_core::merge::owners::FreshnessMap;
 use pdbmux_core::merge::{Context, Fan, Merged, Outcome};
@@ -14,7 +15,8 @@ use tokio::time::Instant;
 use super::respond::Standing;
 use super::rounds::Completeness;
 use super::serve::App;
-use crate::upstream::{Asked, Failure, Pool, Received};
+use super::stream::{Begun, Streamed};
+use crate::upstream::{Asked, Failure, Pool, Received, Room};
 use crate::work;
 
 /// What a round came to.
@@ -25,6 +27,11 @@ pub(super) enum Conclusion {
         standing: Standing,
         pieces: Pieces,
         bodies: Vec<Bytes>,
+    },
+    /// A merged answer that is written while the backends' answers arrive.
+    Stream {
+        standing: Standing,
+        streamed: Streamed,
     },
     /// An answer that all agree on is passed on.
     Replay(Received),
@@ -52,27 +59,52 @@ pub(super) struct Gathered {
 }
 
 impl App {
-    /// Asks all backends in service and merges; first what the question's subqueries come to, where
-    /// that is no matter of one backend.
-    pub(super) async fn fan(&self, fan: Fan) -> Conclusion {
+    /// Asks all backends in service and merges what they answer, which is held whole.
+    pub(super) async fn fan(self: &Arc<Self>, fan: Fan) -> Conclusion {
+        self.fan_within(fan, usize::MAX).await
+    }
+
+    /// The same for an answer that need not be held whole: what is longer than `room` bytes is
+    /// written while it arrives, if it can be. First it is asked what the question's subqueries
+    /// come to, where that is no matter of one backend.
+    pub(super) async fn fan_within(self: &Arc<Self>, fan: Fan, room: usize) -> Conclusion {
         if fan.priors.is_empty() {
-            self.round(fan).await
+            self.round(fan, room).await
         } else {
-            Box::pin(self.after_priors(fan)).await
+            Box::pin(self.after_priors(fan, room)).await
         }
     }
 
-    async fn round(&self, fan: Fan) -> Conclusion {
+    async fn round(self: &Arc<Self>, fan: Fan, room: usize) -> Conclusion {
+        let _held = Arc::clone(&self.held);
         let fan = Arc::new(fan);
+        let room = fan.streamed().map_or(usize::MAX, |_| room);
         let since = Instant::now();
         // Backends that failed, so that others have to speak for their nodes.
         let mut failed = Vec::new();
-        loop {
-            let gathered = if fan.is_undivided() {
-                self.gather(&fan, since).await
+        'division: loop {
+            let mut gathered = if fan.is_undivided() {
+                self.gather(&fan, since, room).await
             } else {
-                self.gather_shares(&fan, since, &mut failed).await
+                self.gather_shares(&fan, since, room, &mut failed).await
             };
+            while let Some(plan) = fan.streamed()
+                && gathered.round.iter().any(|asked| asked.rest.is_some())
+            {
+                let (round, map) = (&mut gathered.round, gathered.map.as_ref());
+                match self.begin_stream(plan, round, map).await {
+                    Ok(begun) => {
+                        gathered.round.append(&mut failed);
+                        return self.conclude_stream(&fan, gathered, begun);
+                    }
+                    Err(damaged) => blame(round, damaged),
+                }
+                if !fan.is_undivided() {
+                    let bad = |asked: &mut Asked| asked.result.is_err();
+                    failed.extend(gathered.round.extract_if(.., bad));
+                    continue 'division;
+                }
+            }
             let (mut gathered, merged) = self.settle(&fan, gathered).await;
             if let Outcome::Instead(instead) = merged.outcome {
                 return Box::pin(self.fan(*instead)).await;
@@ -87,7 +119,7 @@ impl App {
             }
             for (backend, damage) in merged.damaged {
                 let result = Err(Failure::Damaged(damage));
-                failed.push(Asked { backend, result });
+                failed.push(Asked::new(backend, result));
             }
         }
     }
@@ -133,7 +165,7 @@ impl App {
     }
 
     /// Asks every backend the same.
-    async fn gather(&self, fan: &Fan, since: Instant) -> Gathered {
+    async fn gather(&self, fan: &Fan, since: Instant, room: usize) -> Gathered {
         let Pool { asked, mut skipped } = self.upstream.pool();
         let asks: Vec<_> = asked
             .into_iter()
@@ -146,7 +178,8 @@ impl App {
                 None
             }
         };
-        let (mut round, mut map) = tokio::join!(self.upstream.fan_out(&asks), map);
+        let (mut round, mut map) =
+            tokio::join!(self.upstream.fan_out_within(&asks, Room::of(room)), map);
         if let Some(known) = map {
             let mut contributors = successes(&round);
             contributors.dedup();
@@ -162,10 +195,9 @@ impl App {
         }
         if fan.merge.is_by_one() {
             // One that is not asked may be the one that has it.
-            let silent = skipped.drain(..).map(|backend| Asked {
-                backend,
-                result: Err(Failure::OutOfService),
-            });
+            let silent = skipped
+                .drain(..)
+                .map(|backend| Asked::new(backend, Err(Failure::OutOfService)));
             round.extend(silent);
             round.sort_by_key(|asked| asked.backend);
         }
@@ -217,19 +249,52 @@ impl App {
         }
     }
 
-    /// Says what a round came to, given what a merge made of it.
-    fn conclude(&self, fan: &Fan, gathered: Gathered, merged: Merged) -> Conclusion {
-        let Gathered {
-            mut round,
-            skipped,
-            doubts,
-            ..
-        } = gathered;
-        for (backend, error) in merged.damaged {
-            if let Some(asked) = round.iter_mut().find(|asked| asked.backend == backend) {
-                asked.result = Err(Failure::Damaged(error));
-            }
+    /// What the head of an answer says; a word in the log and the counts about whom it lacks.
+    fn standing(
+        &self,
+        fan: &Fan,
+        gathered: &Gathered,
+        without: Without,
+        total: Option<u64>,
+        contributed: usize,
+    ) -> Standing {
+        let without = with_skipped(missed(fan, without), &gathered.skipped);
+        self.warn(&without);
+        let completeness = if without.is_empty() {
+            Completeness::Full
+        } else {
+            Completeness::Partial
+        };
+        self.rounds.count(completeness, contributed);
+        let doubts = fan.doubts.iter().chain(&gathered.doubts);
+        Standing {
+            total,
+            contributed,
+            configured: self.upstream.backends().len(),
+            missing: self.missing(&without),
+            doubts: doubts.map(|doubt| doubt.reason()).collect(),
         }
+    }
+
+    fn conclude_stream(&self, fan: &Fan, mut gathered: Gathered, begun: Begun) -> Conclusion {
+        let mut round = std::mem::take(&mut gathered.round);
+        round.sort_by_key(|asked| asked.backend);
+        let (_, without) = split(round);
+        let Begun {
+            total,
+            contributed,
+            streamed,
+        } = begun;
+        Conclusion::Stream {
+            standing: self.standing(fan, &gathered, without, total, contributed),
+            streamed,
+        }
+    }
+
+    /// Says what a round came to, given what a merge made of it.
+    fn conclude(&self, fan: &Fan, mut gathered: Gathered, merged: Merged) -> Conclusion {
+        let mut round = std::mem::take(&mut gathered.round);
+        blame(&mut round, merged.damaged);
         match merged.outcome {
             Outcome::Answer(answer) => {
                 if answer.dropped > 0 {
@@ -240,24 +305,14 @@ impl App {
                     );
                 }
                 let (bodies, without) = split(round);
-                let without = with_skipped(missed(fan, without), &skipped);
-                self.warn(&without);
-                let configured = self.upstream.backends().len();
-                let completeness = if without.is_empty() {
-                    Completeness::Full
-                } else {
-                    Completeness::Partial
-                };
-                self.rounds.count(completeness, answer.contributed);
-                let doubts = fan.doubts.iter().copied().chain(doubts);
                 Conclusion::Answer {
-                    standing: Standing {
-                        total: answer.total,
-                        contributed: answer.contributed,
-                        configured,
-                        missing: self.missing(&without),
-                        doubts: doubts.map(Doubt::reason).collect(),
-                    },
+                    standing: self.standing(
+                        fan,
+                        &gathered,
+                        without,
+                        answer.total,
+                        answer.contributed,
+                    ),
                     pieces: answer.pieces,
                     bodies,
                 }
@@ -274,11 +329,20 @@ impl App {
             // What is asked again or instead has been by now.
             Outcome::Nothing | Outcome::AskAgain(_) | Outcome::Instead(_) => {
                 self.rounds.count(Completeness::Partial, 0);
-                let without = with_skipped(missed(fan, split(round).1), &skipped);
+                let without = with_skipped(missed(fan, split(round).1), &gathered.skipped);
                 self.warn(&without);
                 Conclusion::Nothing(self.missing(&without))
             }
             Outcome::Unfoldable(error) => Conclusion::Unfoldable(error),
+        }
+    }
+}
+
+/// Counts backends that sent damage as failed.
+fn blame(round: &mut [Asked], damaged: Vec<(BackendId, Damage)>) {
+    for (backend, damage) in damaged {
+        if let Some(asked) = round.iter_mut().find(|asked| asked.backend == backend) {
+            *asked = Asked::new(backend, Err(Failure::Damaged(damage)));
         }
     }
 }
@@ -332,7 +396,10 @@ fn missed(fan: &Fan, mut without: Without) -> Without {
 pub(super) fn split(round: Vec<Asked>) -> (Vec<bytes::Bytes>, Without) {
     let mut bodies = Vec::new();
     let mut without = Vec::new();
-    for Asked { backend, result } in round {
+    for Asked {
+        backend, result, ..
+    } in round
+    {
         match result {
             Ok(Received {
                 status: 200..300,

@@ -1,6 +1,8 @@
 //! Subqueries that all backends are asked first, so that what they come to can stand in the question
 //! around them (`merge: exact`).
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use futures_util::future;
 use pdbmux_core::merge::Fan;
@@ -26,14 +28,17 @@ pub(super) struct Foundation {
 impl App {
     /// Asks what the subqueries of `fan` come to, then the question itself. What they lack, the
     /// answer lacks.
-    pub(super) async fn after_priors(&self, mut fan: Fan) -> Conclusion {
+    pub(super) async fn after_priors(self: &Arc<Self>, mut fan: Fan, room: usize) -> Conclusion {
         let priors = std::mem::take(&mut fan.priors);
         let foundation = match self.foundation(priors).await {
             Ok(foundation) => foundation,
             Err(missing) => return Conclusion::Nothing(missing),
         };
-        let mut conclusion = self.fan(fan.with_known(&foundation.known)).await;
-        if let Conclusion::Answer { standing, .. } = &mut conclusion {
+        let fan = fan.with_known(&foundation.known);
+        let mut conclusion = self.fan_within(fan, room).await;
+        if let Conclusion::Answer { standing, .. } | Conclusion::Stream { standing, .. } =
+            &mut conclusion
+        {
             foundation.bears(standing);
         }
         conclusion
@@ -43,7 +48,7 @@ impl App {
     ///
     /// One that all refuse stays where it is: their refusal is then one of the whole question.
     pub(super) async fn foundation(
-        &self,
+        self: &Arc<Self>,
         priors: Vec<Prior>,
     ) -> Result<Foundation, Vec<(String, String)>> {
         let asked = priors.iter().map(|prior| self.fan(prior.fan.clone()));
@@ -60,7 +65,10 @@ impl App {
                     read(prior, assemble(pieces, bodies).await).await
                 }
                 Conclusion::Nothing(missing) => return Err(missing),
-                Conclusion::Replay(_) | Conclusion::Unfoldable(_) => (prior, None),
+                // Held whole, it is none to be streamed.
+                Conclusion::Stream { .. } | Conclusion::Replay(_) | Conclusion::Unfoldable(_) => {
+                    (prior, None)
+                }
             };
             foundation.known.0.push(known);
         }

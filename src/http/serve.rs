@@ -35,6 +35,9 @@ pub(crate) struct App {
     pub(super) addresses: Addresses,
     pub(super) translations: Translations,
     pub(super) rounds: Rounds,
+    /// Held once more for each answer that is held or written.
+    pub(super) held: Arc<()>,
+    buffer_bytes: usize,
     bounds: Bounds,
     draining: CancellationToken,
     /// `None` if it is turned off (R209).
@@ -52,6 +55,8 @@ impl App {
             addresses: Addresses::new(upstream.addresses()),
             translations: Translations::default(),
             rounds: Rounds::default(),
+            held: Arc::new(()),
+            buffer_bytes: config.buffer_bytes,
             bounds: Bounds::of(config),
             draining: CancellationToken::new(),
             cache: AnswerCache::of(config),
@@ -131,15 +136,21 @@ impl App {
             Plan::Nothing(total) => self.nothing_asked(total),
             Plan::Turns(ask, turns, uncertain) => self.pass_on(&ask, &turns, uncertain).await,
             Plan::Parent(ask, turns, fan) => match self.parent(&ask, &turns).await {
-                None => self.respond(self.fan(fan).await),
+                None => self.respond(self.fan_within(fan, self.room()).await),
                 Some(refused) => refused,
             },
             Plan::Fan(mut fan) => match fan.cache_key.take() {
                 Some(key) => self.cached(fan, key).await,
-                None => self.respond(self.fan(fan).await),
+                None => self.respond(self.fan_within(fan, self.room()).await),
             },
             Plan::Translate(_) => respond::internal_error(),
         }
+    }
+
+    /// How much of an answer is held before it is written while it arrives, in bytes. All answers
+    /// under way share what there is.
+    pub(super) fn room(&self) -> usize {
+        self.buffer_bytes / Arc::strong_count(&self.held)
     }
 
     pub(super) fn respond(&self, conclusion: Conclusion) -> Response<Body> {
@@ -149,6 +160,10 @@ impl App {
                 pieces,
                 bodies,
             } => respond::merged(Body::pieces(pieces, &bodies), &standing),
+            Conclusion::Stream { standing, streamed } => match streamed.take() {
+                Some(body) => respond::merged(body, &standing),
+                None => respond::internal_error(),
+            },
             Conclusion::Replay(received) => respond::replayed(&received, &self.addresses),
             Conclusion::Nothing(missing) => respond::bad_gateway(&missing),
             Conclusion::Unfoldable(error) => respond::unfoldable(&error),

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::fan::Gathered;
 use super::serve::App;
 use crate::upstream::trace::note_share;
-use crate::upstream::{Asked, Failure, Pool};
+use crate::upstream::{Asked, Failure, Pool, Room};
 
 /// How often the nodes are listed anew because they changed meanwhile.
 const RENEWALS: usize = 3;
@@ -25,6 +25,7 @@ impl App {
         &self,
         fan: &Fan,
         since: Instant,
+        room: usize,
         failed: &mut Vec<Asked>,
     ) -> Gathered {
         let Pool { asked, skipped } = self.upstream.pool();
@@ -40,19 +41,21 @@ impl App {
                 .copied()
                 .filter(|backend| !has_failed(*backend))
                 .partition(|backend| map.covers(*backend));
-            failed.extend(unlisted.into_iter().map(|backend| Asked {
-                backend,
-                result: Err(Failure::Unlisted),
-            }));
+            failed.extend(
+                unlisted
+                    .into_iter()
+                    .map(|backend| Asked::new(backend, Err(Failure::Unlisted))),
+            );
             let shares = self.freshness.shares(&map, &among).await;
             let shares = if fan.is_history() && shares.overlap() {
                 match self.freshness.with_history(shares).await {
                     Ok(shares) => shares,
                     Err(backends) => {
-                        failed.extend(backends.into_iter().map(|backend| Asked {
-                            backend,
-                            result: Err(Failure::Unlisted),
-                        }));
+                        failed.extend(
+                            backends
+                                .into_iter()
+                                .map(|backend| Asked::new(backend, Err(Failure::Unlisted))),
+                        );
                         continue;
                     }
                 }
@@ -69,8 +72,10 @@ impl App {
                 .filter(|asked| !answered.iter().any(|known| is_of(known, asked)))
                 .cloned()
                 .collect();
-            let (round, counts) =
-                tokio::join!(self.upstream.fan_out(&open), self.count_nodes(&among));
+            let (round, counts) = tokio::join!(
+                self.upstream.fan_out_within(&open, Room::of(room)),
+                self.count_nodes(&among)
+            );
             answered.extend(open.into_iter().map(|(_, ask)| ask).zip(round));
             let changed = counts
                 .iter()

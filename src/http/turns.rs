@@ -16,6 +16,7 @@ use super::body::Body;
 use super::fan::{Without, split, status, with_skipped};
 use super::respond;
 use super::serve::App;
+use super::stream::arriving;
 use crate::upstream::{Asked, Failure, Pool, Received};
 
 /// What came of taking turns.
@@ -31,7 +32,7 @@ pub(super) enum Taken<T> {
 impl App {
     /// Passes the first success on as it arrives.
     pub(super) async fn pass_on(
-        &self,
+        self: &Arc<Self>,
         ask: &Ask,
         turns: &Turns,
         uncertain: Uncertain,
@@ -106,7 +107,7 @@ impl App {
                 Ok(response) => self.upstream.receive(response).await,
                 Err(failure) => Err(failure),
             };
-            let asked = Asked { backend, result };
+            let asked = Asked::new(backend, result);
             // A server's error may be its own, which the next holder does not share.
             let is_final = status(&asked).is_some_and(|status| status < 500);
             round.push(asked);
@@ -189,12 +190,8 @@ impl App {
             let (line, column) = (1, 1);
             return Err(Failure::Damaged(Damage::Malformed { line, column }));
         }
-        let state = (Arc::clone(&self.upstream), body);
-        let bytes = stream::unfold(state, async |(upstream, mut body)| {
-            let next = upstream.next_bytes(&mut body).await?;
-            Some((next, (upstream, body)))
-        });
-        let bytes = stream::once(future::ready(Ok(first))).chain(bytes);
+        let rest = arriving(Arc::clone(&self.upstream), body);
+        let bytes = stream::once(future::ready(Ok(first))).chain(rest);
         Ok(respond::passed(&head.headers, Body::passing(bytes, length)))
     }
 }

@@ -2,6 +2,8 @@
 
 use std::error::Error as _;
 use std::io;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::future::join_all;
@@ -41,9 +43,20 @@ pub struct Asked {
     pub backend: BackendId,
     /// What came back.
     pub result: Result<Received, Failure>,
+    /// What is left of its body, where that was not read to the end.
+    pub rest: Option<Incoming>,
 }
 
 impl Asked {
+    /// A part that is whole.
+    pub fn new(backend: BackendId, result: Result<Received, Failure>) -> Self {
+        Self {
+            backend,
+            result,
+            rest: None,
+        }
+    }
+
     /// The part as merges see it.
     pub fn part(&self) -> Part<'_> {
         let reply = self.result.as_ref().ok().map(|received| Reply {
@@ -62,9 +75,28 @@ impl Upstream {
     /// Asks several backends at once and waits for all of them; the parts are in the order of
     /// `asks`. Dropping the future cancels what is under way.
     pub async fn fan_out(&self, asks: &[(BackendId, Ask)]) -> Vec<Asked> {
-        join_all(asks.iter().map(async |(backend, ask)| Asked {
-            backend: *backend,
-            result: self.ask(*backend, ask).await,
+        self.fan_out_within(asks, Room::unbounded()).await
+    }
+
+    /// The same, but where the answers are more than there is room for, what is left of them is not
+    /// waited for.
+    pub async fn fan_out_within(&self, asks: &[(BackendId, Ask)], room: Room) -> Vec<Asked> {
+        join_all(asks.iter().map(async |(backend, ask)| {
+            let (began, sent) = (Instant::now(), self.sent(*backend, ask));
+            let answered = match self.begin(*backend, sent.clone()).await {
+                Ok(response) => self.receive_within(response, &room).await,
+                Err(failure) => Err(failure),
+            };
+            let (result, rest) = match answered {
+                Ok((received, rest)) => (Ok(received), rest),
+                Err(failure) => (Err(failure), None),
+            };
+            trace::note_asked(*backend, &sent, began, &result);
+            Asked {
+                backend: *backend,
+                result,
+                rest,
+            }
         }))
         .await
     }
@@ -82,13 +114,31 @@ impl Upstream {
 
     /// Waits for the rest of an answer.
     pub async fn receive(&self, response: Response<Incoming>) -> Result<Received, Failure> {
+        let whole = self.receive_within(response, &Room::unbounded()).await?;
+        Ok(whole.0)
+    }
+
+    async fn receive_within(
+        &self,
+        response: Response<Incoming>,
+        room: &Room,
+    ) -> Result<(Received, Option<Incoming>), Failure> {
         let (head, body) = response.into_parts();
-        Ok(Received {
+        // What is no success is small, or of no use.
+        let unbounded = Room::unbounded();
+        let room = if head.status.is_success() {
+            room
+        } else {
+            &unbounded
+        };
+        let (body, rest) = self.collect(body, room).await?;
+        let received = Received {
             status: head.status.as_u16(),
             content_type: head.headers.get(CONTENT_TYPE).cloned(),
             total: total(&head.headers),
-            body: self.collect(body).await?,
-        })
+            body,
+        };
+        Ok((received, rest))
     }
 
     /// Asks one backend and waits for the head of its answer.
@@ -167,35 +217,68 @@ impl Upstream {
         }
     }
 
-    async fn collect(&self, mut body: Incoming) -> Result<Bytes, Failure> {
+    /// The body, or as much of it as there is room for and what is left of it.
+    async fn collect(
+        &self,
+        mut body: Incoming,
+        room: &Room,
+    ) -> Result<(Bytes, Option<Incoming>), Failure> {
         let max = self.limits.max_body;
         let promised = body.size_hint().exact();
-        if promised.is_some_and(|length| length > max as u64) {
+        let fits =
+            promised.is_none_or(|length| room.take(usize::try_from(length).unwrap_or(usize::MAX)));
+        if fits && promised.is_some_and(|length| length > max as u64) {
             return Err(Failure::TooLong(max));
         }
         let Some(first) = self.next_bytes(&mut body).await.transpose()? else {
-            return Ok(Bytes::new());
+            return Ok((Bytes::new(), None));
         };
-        if first.len() > max {
-            return Err(Failure::TooLong(max));
+        if !fits {
+            return Ok((first, Some(body)));
         }
         if promised == Some(first.len() as u64) {
-            return Ok(first);
+            return Ok((first, None));
         }
-        let room = promised
+        let expected = promised
             .and_then(|length| usize::try_from(length).ok())
             .unwrap_or(0);
         let mut whole =
-            BytesMut::with_capacity(room.clamp(first.len(), FIRST_ROOM.max(first.len())));
-        whole.extend_from_slice(&first);
-        drop(first);
-        while let Some(bytes) = self.next_bytes(&mut body).await.transpose()? {
+            BytesMut::with_capacity(expected.clamp(first.len(), FIRST_ROOM.max(first.len())));
+        let mut next = Some(first);
+        while let Some(bytes) = next {
             if whole.len() + bytes.len() > max {
                 return Err(Failure::TooLong(max));
             }
             whole.extend_from_slice(&bytes);
+            if promised.is_none() && !room.take(bytes.len()) {
+                return Ok((whole.freeze(), Some(body)));
+            }
+            next = self.next_bytes(&mut body).await.transpose()?;
         }
-        Ok(whole.freeze())
+        Ok((whole.freeze(), None))
+    }
+}
+
+/// How many bytes of the answers to a round are held.
+#[derive(Debug)]
+pub struct Room(AtomicUsize);
+
+impl Room {
+    /// Room for this many bytes.
+    pub fn of(bytes: usize) -> Self {
+        Self(AtomicUsize::new(bytes))
+    }
+
+    /// Room for whatever comes.
+    pub fn unbounded() -> Self {
+        Self::of(usize::MAX)
+    }
+
+    /// Takes room for more bytes, if there is as much. Once there was not, there is none.
+    fn take(&self, bytes: usize) -> bool {
+        let left = |room: usize| Some(room.saturating_sub(bytes));
+        let before = self.0.fetch_update(Relaxed, Relaxed, left);
+        before.is_ok_and(|before| before >= bytes)
     }
 }
 

@@ -36,5 +36,6 @@ mod report;
 mod requirements;
 mod shape;
 mod source_fact;
+mod stream;
 mod stub;
 mod transfer;

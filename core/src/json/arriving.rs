@@ -14,9 +14,7 @@ use super::simd::Level;
 /// the whole text, however it is cut; a text is refused as there, if not always by the first chunk
 /// that shows why.
 #[derive(Debug)]
-pub struct Arriving<'k> {
-    keys: &'k [&'k str],
-    fields: Vec<Option<Span>>,
+pub struct Arriving {
     shape: Shape,
     state: State,
     /// What has come since the last whole record.
@@ -49,13 +47,9 @@ pub enum Origin {
     Copy,
 }
 
-impl<'k> Arriving<'k> {
-    /// Begins to read a text that must hold one JSON array of objects. `keys` are the names of the
-    /// wanted members.
-    pub fn new(keys: &'k [&'k str]) -> Self {
+impl Default for Arriving {
+    fn default() -> Self {
         Self {
-            keys,
-            fields: vec![None; keys.len()],
             shape: Shape::default(),
             state: State::Before,
             carried: Vec::new(),
@@ -63,12 +57,16 @@ impl<'k> Arriving<'k> {
             passed: 0,
         }
     }
+}
 
-    /// Reads the next chunk of the text, and calls `each` for every record that ends in it.
+impl Arriving {
+    /// Reads the next chunk of a text that must hold one JSON array of objects, and calls `each` for
+    /// every record that ends in it. `keys` are the names of the wanted members, the same each time.
     ///
     /// A text once refused stays refused, with the same error.
     pub fn feed(
         &mut self,
+        keys: &[&str],
         chunk: &[u8],
         mut each: impl FnMut(Arrived<'_>),
     ) -> Result<(), ScanError> {
@@ -82,11 +80,11 @@ impl<'k> Arriving<'k> {
             self.carried.extend_from_slice(&rest[..length]);
             at += length;
             let mut carried = std::mem::take(&mut self.carried);
-            let read = self.read(&carried, 0, Origin::Copy, &mut each)?;
+            let read = self.read(keys, &carried, 0, Origin::Copy, &mut each)?;
             carried.drain(..read);
             self.carried = carried;
         }
-        let read = self.read(chunk, at, Origin::Chunk, &mut each)?;
+        let read = self.read(keys, chunk, at, Origin::Chunk, &mut each)?;
         let rest = &chunk[read..];
         self.carried.extend_from_slice(rest);
         self.boundary = Boundary::new(&self.state);
@@ -95,13 +93,15 @@ impl<'k> Arriving<'k> {
     }
 
     /// Ends the text, which must be whole.
-    pub fn finish(mut self) -> Result<(), ScanError> {
+    pub fn finish(&mut self) -> Result<(), ScanError> {
         let error = ScanError {
             at: self.passed + self.carried.len(),
             problem: ScanProblem::Truncated,
         };
         let carried = std::mem::take(&mut self.carried);
-        self.read(&carried, 0, Origin::Copy, &mut |_| ())?;
+        // It was learnt with members in mind that are not wanted here.
+        self.shape = Shape::default();
+        self.read(&[], &carried, 0, Origin::Copy, &mut |_| ())?;
         match self.state {
             State::Done => Ok(()),
             State::Before | State::Inside | State::Refused(_) => Err(error),
@@ -111,6 +111,7 @@ impl<'k> Arriving<'k> {
     /// Reads the whole records of `text` from `at` on, and gives the end of the last one.
     fn read(
         &mut self,
+        keys: &[&str],
         text: &[u8],
         at: usize,
         origin: Origin,
@@ -126,14 +127,15 @@ impl<'k> Arriving<'k> {
             return Ok(text.len());
         }
         let shape = std::mem::take(&mut self.shape);
-        let mut records = Records::resume(text, at, self.state, self.keys, shape);
+        let mut records = Records::resume(text, at, self.state, keys, shape);
+        let mut fields = vec![None; keys.len()];
         let mut end = at;
         loop {
-            match records.next(&mut self.fields) {
+            match records.next(&mut fields) {
                 Ok(Some(span)) => {
                     self.state = State::Inside;
                     end = span.end;
-                    let fields = &self.fields;
+                    let fields = &fields[..];
                     each(Arrived {
                         text,
                         origin,

@@ -29,7 +29,19 @@ pub(crate) struct Certnames<'b> {
 impl<'b> Certnames<'b> {
     /// The number of `raw`, a JSON string. Spellings that differ in escapes only are one certname.
     pub(crate) fn number(&mut self, raw: &'b [u8]) -> u32 {
-        let name = canonical(raw);
+        self.numbered(canonical(raw), |name| name)
+    }
+
+    /// The same for text that does not stay: a name that is new is copied.
+    pub(crate) fn keep(&mut self, raw: &[u8]) -> u32 {
+        self.numbered(canonical(raw), |name| Cow::Owned(name.into_owned()))
+    }
+
+    fn numbered<'r>(
+        &mut self,
+        name: Cow<'r, [u8]>,
+        keep: impl FnOnce(Cow<'r, [u8]>) -> Cow<'b, [u8]>,
+    ) -> u32 {
         let hash = self.hasher.hash_one(&name);
         let Self { names, numbers, .. } = self;
         let is_known =
@@ -40,7 +52,7 @@ impl<'b> Certnames<'b> {
                 // One answer cannot hold 2^32 certnames: it is bounded by its size in bytes.
                 let number = u32::try_from(names.len()).unwrap_or(u32::MAX);
                 free.insert((hash, number));
-                names.push(name);
+                names.push(keep(name));
                 number
             }
         }
@@ -205,6 +217,13 @@ impl FreshnessMap {
         let holds = |(holder, _): &&(BackendId, Stamp)| *holder == backend;
         let held = self.stamps(name).iter().find(holds);
         held.map(|(_, stamp)| *stamp).unwrap_or_default()
+    }
+
+    /// Whether `backend` holds the node of the canonical spelling `name`.
+    pub(crate) fn holds(&self, name: &[u8], backend: BackendId) -> bool {
+        self.stamps(name)
+            .iter()
+            .any(|(holder, _)| *holder == backend)
     }
 
     fn stamps(&self, name: &[u8]) -> &[(BackendId, Stamp)] {

@@ -5,19 +5,24 @@
 //! `/reports` and `/events` are history, of which every record is kept, once.
 
 mod scan;
+mod stream;
 mod window;
+mod writer;
 
 use std::collections::HashMap;
 
-use crate::answer::{Answer, ArrayPieces, Source};
-use crate::json::Members;
+use crate::answer::{Answer, ArrayPieces};
 use crate::merge::owners::{Certnames, Stamp};
 use crate::merge::{Context, Merged, Outcome, Reading, add_totals, read_round};
 use crate::paging::{RecordOrder, Window};
-use crate::provenance::{Mark, NodeKey, Provenance, SourceFact};
+use crate::provenance::{Mark, Provenance};
 use crate::round::{Part, Verdict};
 
 use scan::{Entry, Layout, Scanned, Subjects};
+use writer::{Marks, Writer};
+
+pub use stream::Stream;
+pub(crate) use writer::strip;
 
 /// How the records of several backends become one set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +44,24 @@ pub struct RecordMerge {
 }
 
 impl RecordMerge {
+    /// Whether its records can be written while they arrive: nothing that comes later changes where
+    /// one of them stands.
+    pub fn can_stream(&self) -> bool {
+        let keeps = match self.keep {
+            Keep::Freshest | Keep::First | Keep::Owned => true,
+            Keep::Each(identity) => identity.len() == 1,
+            // Which copy of a node is the newest is read from the copies.
+            Keep::NewestReport => false,
+        };
+        let is_unordered = self.order.members().is_empty() || self.text_order == TextOrder::Backend;
+        keeps && is_unordered && self.window == Window::default() && self.total != Total::Counted
+    }
+
+    /// Whether neighbours of one node can be written as one: nothing is done to each of them.
+    fn takes_neighbours(&self) -> bool {
+        self.strip.is_empty() && self.provenance.mark != Mark::Key
+    }
+
     /// Whether the freshness map is of use: for the owners, or to know whether a backend's cut can
     /// be relied on.
     pub fn needs_freshness(&self) -> bool {
@@ -126,7 +149,7 @@ pub fn merge(
             };
             let again = window::undecided(&set, limit_of, context.freshness);
             if again.is_empty() {
-                Outcome::Answer(set.render(context))
+                Outcome::Answer(set.render())
             } else {
                 Outcome::AskAgain(again)
             }
@@ -143,8 +166,7 @@ struct MergedSet<'p, 'b> {
     plan: &'p RecordMerge,
     readings: &'p [Reading<'b, Scanned>],
     names: &'p Certnames<'b>,
-    /// The synthetic fact of each reading, where the plan wants it.
-    facts: Vec<SourceFact>,
+    marks: Marks,
     kept: Vec<Kept>,
 }
 
@@ -166,15 +188,17 @@ impl<'p, 'b> MergedSet<'p, 'b> {
     ) -> Self {
         let names = &subjects.names;
         let winners = winners(plan, readings, names, context);
-        let facts = match (plan.provenance.mark, plan.provenance.name.as_deref()) {
-            (Mark::Fact | Mark::FactsOnly, Some(name)) => readings
-                .iter()
-                .map(|reading| SourceFact::new(name, &context.backends[reading.backend.index()]))
-                .collect(),
-            (Mark::Fact | Mark::FactsOnly, None) | (Mark::Nothing | Mark::Key, _) => Vec::new(),
-        };
+        let sources = readings.iter().map(|reading| reading.backend);
+        let marks = Marks::of(plan, sources, context.backends);
         let keeps_records = plan.provenance.mark != Mark::FactsOnly;
-        let mut marked = vec![false; if facts.is_empty() { 0 } else { names.len() }];
+        let mut marked = vec![
+            false;
+            if marks.facts.is_empty() {
+                0
+            } else {
+                names.len()
+            }
+        ];
         let mut kept = Vec::new();
         for (from, reading) in readings.iter().zip(0u16..) {
             for (found, entry) in from.read.entries.iter().zip(0..) {
@@ -199,7 +223,7 @@ impl<'p, 'b> MergedSet<'p, 'b> {
             plan,
             readings,
             names,
-            facts,
+            marks,
             kept,
         };
         set.sort();
@@ -265,39 +289,23 @@ impl<'p, 'b> MergedSet<'p, 'b> {
             Kept::Fact { reading, entry } => {
                 let (certname, environment) = self.fact_parts(reading, entry);
                 let member = &self.plan.order.members()[at];
-                self.facts[usize::from(reading)].member(member, certname, environment)
+                self.marks.facts[usize::from(reading)].member(member, certname, environment)
             }
         }
     }
 
-    fn render(&self, context: Context<'_>) -> Answer {
+    fn render(&self) -> Answer {
         let bodies: Vec<&[u8]> = self.readings.iter().map(|reading| reading.body).collect();
-        let keys = self.node_keys(context);
-        let mut array = ArrayPieces::new(&bodies);
+        let mut writer = Writer::new(self.plan, &self.marks, ArrayPieces::new(&bodies));
         for kept in self.plan.window.cut(&self.kept) {
             match *kept {
                 Kept::Fact { reading, entry } => {
                     let (certname, environment) = self.fact_parts(reading, entry);
-                    let fact = &self.facts[usize::from(reading)];
-                    fact.add(array.compose(), certname, environment);
+                    writer.fact(reading, certname, environment);
                 }
                 Kept::Records { reading: at, entry } => {
                     let (reading, found) = self.entry(at, entry);
-                    let key = keys.get(usize::from(at));
-                    if !self.plan.strip.is_empty() {
-                        let text = strip(&reading.body[found.span.clone()], &self.plan.strip);
-                        let text = match key {
-                            Some(key) => key.added_to(text),
-                            None => text,
-                        };
-                        array.compose().push_made(&text);
-                    } else if let Some(key) = key {
-                        let present = reading.read.mark(entry);
-                        let source = Source::Reply(at);
-                        key.add(array.compose(), source, &found.span, present, reading.body);
-                    } else {
-                        array.element(at, found.span.clone());
-                    }
+                    writer.records(at, at, &found.span, reading.read.mark(entry));
                 }
             }
         }
@@ -312,27 +320,11 @@ impl<'p, 'b> MergedSet<'p, 'b> {
             .map(|reading| reading.read.dropped)
             .sum();
         Answer {
-            pieces: array.finish(),
+            pieces: writer.array().finish(),
             total,
             contributed: self.readings.len(),
             dropped,
         }
-    }
-
-    /// The key that each reading's node records are given, if they are given one.
-    fn node_keys(&self, context: Context<'_>) -> Vec<NodeKey> {
-        let Provenance {
-            mark: Mark::Key,
-            name: Some(name),
-        } = &self.plan.provenance
-        else {
-            return Vec::new();
-        };
-        let backend = |reading: &Reading<'_, _>| &context.backends[reading.backend.index()];
-        self.readings
-            .iter()
-            .map(|reading| NodeKey::new(name, backend(reading)))
-            .collect()
     }
 }
 
@@ -372,22 +364,4 @@ fn winners(
     best.into_iter()
         .map(|best| best.map_or(0, |(at, _)| at))
         .collect()
-}
-
-/// `record` without the members that `columns` names; the other members keep their bytes.
-pub(crate) fn strip(record: &[u8], columns: &[String]) -> Vec<u8> {
-    let mut text = Vec::with_capacity(record.len());
-    text.push(b'{');
-    for (key, value) in Members::new(record).flatten() {
-        let name = crate::json::unquote(&record[key.clone()]);
-        if name.is_some_and(|name| columns.iter().any(|column| *column == name)) {
-            continue;
-        }
-        if text.len() > 1 {
-            text.push(b',');
-        }
-        text.extend_from_slice(&record[key.start..value.end]);
-    }
-    text.push(b'}');
-    text
 }

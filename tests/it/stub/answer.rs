@@ -21,6 +21,10 @@ impl Gate {
         self.0.close();
     }
 
+    pub(crate) fn is_open(&self) -> bool {
+        self.0.is_closed()
+    }
+
     async fn pass(&self) {
         let _closed = self.0.acquire().await;
     }
@@ -37,6 +41,7 @@ enum Step {
     Send(Vec<u8>),
     Pause(Duration),
     Hold(Gate),
+    Open(Gate),
     Hang,
     Close,
     Reset,
@@ -154,6 +159,11 @@ impl Answer {
         self
     }
 
+    /// Opens the gate.
+    pub(crate) fn open(self, gate: &Gate) -> Self {
+        self.then(Step::Open(gate.clone()))
+    }
+
     /// Sends no more and keeps the connection.
     pub(crate) fn hang(self) -> Self {
         self.then(Step::Hang)
@@ -185,6 +195,7 @@ pub(super) async fn perform(answer: &Answer, stream: &mut TcpStream, early: &mut
                     return Ended::HungUpOn;
                 }
             }
+            Step::Open(gate) => gate.open(),
             Step::Close => return Ended::Closed,
             Step::Reset => {
                 stream.set_zero_linger().unwrap();

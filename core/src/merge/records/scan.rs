@@ -33,6 +33,14 @@ pub(super) struct Entry {
     pub(super) span: Span,
 }
 
+/// What was read of a record that stands alone.
+pub(super) struct Found<'t> {
+    /// What it is about, if one member says that.
+    pub(super) name: Option<&'t [u8]>,
+    /// Where what provenance looks at stands.
+    pub(super) mark: Option<Span>,
+}
+
 /// What was read of one reply.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Scanned {
@@ -138,7 +146,7 @@ impl<'p> Layout<'p> {
             .map(|member| place(member))
             .collect();
         let is_counted = plan.total == Total::Counted;
-        let grouped = by_node && order.is_empty() && plan.strip.is_empty() && !is_counted;
+        let grouped = by_node && order.is_empty() && plan.takes_neighbours() && !is_counted;
         Self {
             keys,
             identity,
@@ -148,6 +156,24 @@ impl<'p> Layout<'p> {
             order,
             grouped,
         }
+    }
+
+    /// The members that are read from each record.
+    pub(super) fn keys(&self) -> &[&'p str] {
+        &self.keys
+    }
+
+    /// What a record, whose members lie at `fields` of `text`, is about and what provenance looks at
+    /// in it; `None` if it is dropped for its name.
+    pub(super) fn found<'t>(&self, text: &'t [u8], fields: &[Option<Span>]) -> Option<Found<'t>> {
+        let raw = |at: usize| fields.get(at)?.clone().map(|span| &text[span]);
+        let is_dropped = self
+            .dropped_name
+            .is_some_and(|(at, name)| raw(at).is_some_and(|raw| spells(raw, name)));
+        (!is_dropped).then(|| Found {
+            name: self.identity.first().and_then(|at| raw(*at)),
+            mark: self.mark.and_then(|at| fields.get(at)?.clone()),
+        })
     }
 
     /// Reads a backend's body.

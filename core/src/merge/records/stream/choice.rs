@@ -1,0 +1,264 @@
+//! Whose records of a node are served, while nobody has sent all of them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use crate::json::Span;
+use crate::merge::owners::{Certnames, FreshnessMap, Stamp};
+use crate::merge::records::{Keep, RecordMerge};
+use crate::round::BackendId;
+
+/// What is known so far.
+#[derive(Debug)]
+pub(super) struct Choice {
+    keep: Keep,
+    /// Whether several records can wait as one.
+    joins: bool,
+    freshness: Option<Arc<FreshnessMap>>,
+    sources: Vec<Source>,
+    /// The last name and its number: neighbours are mostly of one node.
+    before: (Vec<u8>, u32),
+    names: Certnames<'static>,
+    /// By number.
+    subjects: Vec<Subject>,
+    held: BTreeMap<u32, Vec<Held>>,
+    held_bytes: usize,
+    /// How often each backend sent a record of which all copies count once.
+    seen: HashMap<(u32, u16), u32>,
+}
+
+#[derive(Debug)]
+struct Source {
+    backend: BackendId,
+    ended: bool,
+}
+
+/// What records are about.
+#[derive(Debug)]
+struct Subject {
+    /// Whose records are served, once one of them was.
+    winner: Option<u16>,
+    /// Whose go before all that may still come.
+    expected: u16,
+    /// Whether it was served at all.
+    begun: bool,
+    /// How many of its records were served, where all copies count once.
+    served: u32,
+}
+
+/// A record, or several that are done the same to.
+#[derive(Debug)]
+pub(super) struct Record<'r> {
+    pub(super) from: u16,
+    pub(super) bytes: &'r [u8],
+    /// Where what provenance looks at stands in the first.
+    pub(super) mark: Option<Span>,
+}
+
+/// Records that wait.
+#[derive(Debug)]
+pub(super) struct Held {
+    from: u16,
+    bytes: Vec<u8>,
+    mark: Option<Span>,
+}
+
+impl Held {
+    pub(super) fn record(&self) -> Record<'_> {
+        Record {
+            from: self.from,
+            bytes: &self.bytes,
+            mark: self.mark.clone(),
+        }
+    }
+}
+
+/// What becomes of records that have come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    Serve,
+    Drop,
+    /// They wait: a copy that goes before them may still come.
+    Hold,
+}
+
+impl Choice {
+    pub(super) fn new(
+        plan: &RecordMerge,
+        sources: &[BackendId],
+        freshness: Option<Arc<FreshnessMap>>,
+    ) -> Self {
+        let sources = sources.iter().map(|backend| Source {
+            backend: *backend,
+            ended: false,
+        });
+        Self {
+            keep: plan.keep,
+            joins: plan.takes_neighbours(),
+            freshness,
+            sources: sources.collect(),
+            before: (Vec::new(), 0),
+            names: Certnames::default(),
+            subjects: Vec::new(),
+            held: BTreeMap::new(),
+            held_bytes: 0,
+            seen: HashMap::new(),
+        }
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
+    /// The number of what records are about, which `raw` names.
+    pub(super) fn number(&mut self, raw: &[u8]) -> u32 {
+        if self.before.0 == raw {
+            return self.before.1;
+        }
+        let number = self.names.keep(raw);
+        self.before.0.clear();
+        self.before.0.extend_from_slice(raw);
+        self.before.1 = number;
+        if self.subjects.len() < self.names.len() {
+            self.subjects.push(Subject {
+                winner: None,
+                expected: 0,
+                begun: false,
+                served: 0,
+            });
+            self.subjects[number as usize].expected = self.expected(number);
+        }
+        number
+    }
+
+    pub(super) fn name(&self, number: u32) -> &[u8] {
+        self.names.name(number)
+    }
+
+    /// Whether nothing of it was served before.
+    pub(super) fn is_first(&mut self, number: u32) -> bool {
+        !std::mem::replace(&mut self.subjects[number as usize].begun, true)
+    }
+
+    /// What becomes of records of `number` that the backend at `from` sent.
+    pub(super) fn fate(&mut self, from: u16, number: u32) -> Fate {
+        let subject = &mut self.subjects[number as usize];
+        match self.keep {
+            Keep::Owned => Fate::Serve,
+            // A row that one backend lists several times is served as often, and copies elsewhere
+            // add to that only what they list more.
+            Keep::Each(_) => {
+                let seen = self.seen.entry((number, from)).or_default();
+                *seen += 1;
+                if *seen <= subject.served {
+                    return Fate::Drop;
+                }
+                subject.served += 1;
+                Fate::Serve
+            }
+            Keep::First | Keep::Freshest | Keep::NewestReport => match subject.winner {
+                Some(winner) if winner == from => Fate::Serve,
+                Some(_) => Fate::Drop,
+                None if subject.expected == from => {
+                    subject.winner = Some(from);
+                    let dropped = self.held.remove(&number).unwrap_or_default();
+                    self.forget(&dropped);
+                    Fate::Serve
+                }
+                None => Fate::Hold,
+            },
+        }
+    }
+
+    /// Keeps records until it is known whether they are served.
+    pub(super) fn hold(&mut self, number: Option<u32>, record: &Record<'_>) {
+        let Some(number) = number else {
+            return;
+        };
+        let held = self.held.entry(number).or_default();
+        self.held_bytes += record.bytes.len();
+        if let Some(last) = held
+            .last_mut()
+            .filter(|last| self.joins && last.from == record.from)
+        {
+            self.held_bytes += 1;
+            last.bytes.push(b',');
+            last.bytes.extend_from_slice(record.bytes);
+            return;
+        }
+        held.push(Held {
+            from: record.from,
+            bytes: record.bytes.to_vec(),
+            mark: record.mark.clone(),
+        });
+    }
+
+    /// Notes that the backend at `from` sends nothing more, and gives the records that only waited
+    /// for it.
+    pub(super) fn end(&mut self, from: u16) -> Vec<(u32, Vec<Held>)> {
+        self.sources[usize::from(from)].ended = true;
+        let held = self.held.keys().copied();
+        let waiting: Vec<_> = held
+            .filter(|number| self.subjects[*number as usize].expected == from)
+            .collect();
+        let mut served = Vec::new();
+        for number in waiting {
+            let expected = self.expected(number);
+            let subject = &mut self.subjects[number as usize];
+            subject.expected = expected;
+            if !has_sent(self.held.get(&number), expected) {
+                continue;
+            }
+            subject.winner = Some(expected);
+            let held = self.held.remove(&number).unwrap_or_default();
+            self.forget(&held);
+            let winner = held.into_iter().filter(|held| held.from == expected);
+            served.push((number, winner.collect()));
+        }
+        served
+    }
+
+    fn forget(&mut self, held: &[Held]) {
+        self.held_bytes -= held.iter().map(|held| held.bytes.len()).sum::<usize>();
+    }
+
+    /// Which of the backends that have sent records of `number`, or may yet, goes before the others.
+    fn expected(&self, number: u32) -> u16 {
+        let held = self.held.get(&number);
+        let may = self.sources.iter().zip(0u16..);
+        let mut may = may.filter(|(source, at)| !source.ended || has_sent(held, *at));
+        let Some((first, at)) = may.next() else {
+            return 0;
+        };
+        let mut best = (self.rank(number, first.backend), at);
+        for (source, at) in may {
+            let rank = self.rank(number, source.backend);
+            if rank > best.0 {
+                best = (rank, at);
+            }
+        }
+        best.1
+    }
+
+    /// By what backends are compared; ties keep the configured order. Where that order is all that
+    /// counts, those known to have the node go before those that may have it by now: else all but
+    /// the first backend would wait for its end.
+    fn rank(&self, number: u32, backend: BackendId) -> (bool, Stamp) {
+        let name = self.names.name(number);
+        let map = self.freshness.as_deref();
+        match self.keep {
+            Keep::First => (
+                map.is_some_and(|map| map.holds(name, backend)),
+                Stamp::default(),
+            ),
+            _ => (
+                false,
+                map.map(|map| map.stamp(name, backend)).unwrap_or_default(),
+            ),
+        }
+    }
+}
+
+fn has_sent(held: Option<&Vec<Held>>, from: u16) -> bool {
+    held.is_some_and(|held| held.iter().any(|held| held.from == from))
+}

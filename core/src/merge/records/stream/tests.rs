@@ -1,0 +1,255 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::*;
+use crate::json::Elements;
+use crate::merge::records::{Keep, TextOrder, Total, merge};
+use crate::merge::{Context, Outcome};
+use crate::paging::{RecordOrder, Window};
+use crate::provenance::{Mark, Provenance};
+use crate::round::{Part, Reply};
+
+/// What a backend holds: for each node how new its report is, and how many facts of it are sent.
+type Estate = BTreeMap<u8, (u8, u8)>;
+
+fn estates() -> impl Strategy<Value = Vec<Estate>> {
+    let estate = prop::collection::btree_map(0u8..6, (0u8..4, 0u8..4), 0..6);
+    prop::collection::vec(estate, 1..4)
+}
+
+fn plan(keep: Keep, mark: Mark, strip: Option<&str>) -> RecordMerge {
+    RecordMerge {
+        keep,
+        order: RecordOrder::default(),
+        text_order: TextOrder::Bytes,
+        window: Window::default(),
+        strip: strip.into_iter().map(str::to_owned).collect(),
+        provenance: Provenance {
+            name: Some("src".into()),
+            mark,
+        },
+        total: Total::Added,
+    }
+}
+
+fn plans() -> impl Strategy<Value = RecordMerge> {
+    let keeps = [
+        Keep::Freshest,
+        Keep::First,
+        Keep::Owned,
+        Keep::Each(&["hash"]),
+    ];
+    let marks = [Mark::Nothing, Mark::Fact, Mark::FactsOnly, Mark::Key];
+    let strip = [None, Some("value")];
+    (
+        prop::sample::select(keeps.to_vec()),
+        prop::sample::select(marks.to_vec()),
+        prop::sample::select(strip.to_vec()),
+    )
+        .prop_map(|(keep, mark, strip)| match keep {
+            // History has no winner to be named.
+            Keep::Each(_) => plan(keep, Mark::Nothing, strip),
+            keep => plan(keep, mark, strip),
+        })
+}
+
+/// What backends send under `keep`: each speaks for its own nodes where it is asked for no others.
+fn sent(keep: Keep, mut estates: Vec<Estate>) -> Vec<Estate> {
+    let mut known = BTreeSet::new();
+    for estate in &mut estates {
+        estate.retain(|node, _| keep != Keep::Owned || known.insert(*node));
+    }
+    estates
+}
+
+/// The facts of one backend. Escapes, blanks and a fact of the source's own name occur.
+fn facts(estate: &Estate, backend: usize) -> String {
+    let records: Vec<_> = estate
+        .iter()
+        .flat_map(|(node, (_, facts))| {
+            (0..*facts).map(move |fact| {
+                let certname = if fact == 2 { format!("\\u006e{node}") } else { format!("n{node}") };
+                let name = if *node == 3 && fact == 1 { "src" } else { "f" };
+                format!(
+                    "{{\"certname\":\"{certname}\", \"environment\":\"é{node}\",\"name\":\"{name}\",\"value\":[\"]}}\",{backend}],\"hash\":\"{node}-{}\"}}",
+                    fact / 2
+                )
+            })
+        })
+        .collect();
+    format!(" [{}\n] ", records.join(" , "))
+}
+
+fn nodes(estate: &Estate) -> String {
+    let nodes: Vec<_> = estate
+        .iter()
+        .map(|(node, (time, _))| {
+            let time = match time {
+                0 => "null".to_owned(),
+                time => format!("\"2026-01-01T00:00:0{time}Z\""),
+            };
+            format!("{{\"certname\":\"n{node}\",\"report_timestamp\":{time}}}")
+        })
+        .collect();
+    format!("[{}]", nodes.join(","))
+}
+
+fn records(text: &[u8]) -> Vec<String> {
+    let mut records: Vec<_> = Elements::new(text)
+        .map(|span| String::from_utf8(text[span.unwrap()].to_vec()).unwrap())
+        .collect();
+    records.sort();
+    records
+}
+
+struct Feeding<'b> {
+    stream: Stream,
+    bodies: &'b [String],
+    /// How much of each body has come.
+    come: Vec<usize>,
+    text: Vec<u8>,
+}
+
+impl Feeding<'_> {
+    fn step(&mut self, from: usize, more: usize) -> Result<(), Damage> {
+        let body = self.bodies[from].as_bytes();
+        let come = self.come[from];
+        let part = &body[come..(come + more).min(body.len())];
+        self.come[from] += part.len();
+        let pieces = self.stream.feed(u16::try_from(from).unwrap(), part)?;
+        self.text.extend(pieces.assemble(&[part]));
+        if self.come[from] == body.len() {
+            let rest = self.stream.end(u16::try_from(from).unwrap())?;
+            self.text.extend(rest.assemble(&[]));
+        }
+        Ok(())
+    }
+}
+
+/// What is written of `bodies`, which come in pieces by turns.
+fn streamed(
+    plan: &RecordMerge,
+    bodies: &[String],
+    map: FreshnessMap,
+    steps: &[(Index, usize)],
+) -> Result<Vec<u8>, Damage> {
+    let sources: Vec<_> = (0..).take(bodies.len()).map(BackendId).collect();
+    let names: Vec<_> = sources.iter().map(|id| format!("pdb{}", id.0)).collect();
+    let mut feeding = Feeding {
+        stream: Stream::new(plan, &sources, Some(Arc::new(map)), &names),
+        bodies,
+        come: vec![0; bodies.len()],
+        text: b"[".to_vec(),
+    };
+    for from in (0..).take(bodies.len()).filter(|at| bodies[*at].is_empty()) {
+        feeding.stream.end(u16::try_from(from).unwrap())?;
+    }
+    let mut steps = steps.iter().cycle();
+    loop {
+        let open: Vec<_> = (0..bodies.len())
+            .filter(|at| feeding.come[*at] < bodies[*at].len())
+            .collect();
+        if open.is_empty() {
+            break;
+        }
+        let (which, more) = steps.next().unwrap();
+        feeding.step(*which.get(&open), *more)?;
+    }
+    assert_eq!(feeding.stream.held(), 0);
+    feeding.text.push(b']');
+    Ok(feeding.text)
+}
+
+proptest! {
+    #[test]
+    fn what_is_streamed_is_what_is_merged_of_whole_bodies(
+        plan in plans(),
+        estates in estates(),
+        steps in prop::collection::vec((any::<Index>(), 1usize..80), 1..40),
+    ) {
+        let estates = sent(plan.keep, estates);
+        // Whichever copy of a report comes first is served: all say the same.
+        let says = |at: usize| if let Keep::Each(_) = plan.keep { 0 } else { at };
+        let bodies: Vec<_> = estates.iter().enumerate().map(|(at, it)| facts(it, says(at))).collect();
+        let lists: Vec<_> = estates.iter().map(nodes).collect();
+        let ids = (0..).map(BackendId);
+        let lists: Vec<_> = ids.clone().zip(lists.iter().map(String::as_bytes)).collect();
+        let (map, _) = FreshnessMap::build(&lists);
+        let round: Vec<_> = ids
+            .zip(&bodies)
+            .map(|(backend, body)| Part {
+                backend,
+                reply: Some(Reply { status: 200, total: None, body: body.as_bytes() }),
+            })
+            .collect();
+        let names: Vec<_> = (0..estates.len()).map(|at| format!("pdb{at}")).collect();
+        let context = Context { backends: &names, freshness: Some(&map) };
+        let Outcome::Answer(whole) = merge(&plan, &round, &vec![None; round.len()], context).outcome
+        else {
+            panic!("no answer");
+        };
+        let parts: Vec<_> = bodies.iter().map(String::as_bytes).collect();
+        let whole = whole.pieces.assemble(&parts);
+        let text = streamed(&plan, &bodies, map, &steps).unwrap();
+        prop_assert_eq!(records(&text), records(&whole));
+    }
+
+    #[test]
+    fn a_body_that_is_cut_or_goes_on_is_damaged(
+        estate in prop::collection::btree_map(0u8..6, (0u8..4, 1u8..4), 1..6),
+        cut in any::<Index>(),
+        steps in prop::collection::vec((any::<Index>(), 1usize..80), 1..40),
+    ) {
+        let body = facts(&estate, 0);
+        let plan = plan(Keep::Owned, Mark::Nothing, None);
+        let whole = body.trim_end();
+        let cut = whole[..whole.floor_char_boundary(cut.index(whole.len() - 1))].to_owned();
+        for bad in [cut, format!("{body}]"), format!("{body}[]"), body.replacen(" , ", " ; ", 1) + " ,"] {
+            prop_assert!(streamed(&plan, &[bad], FreshnessMap::default(), &steps).is_err());
+        }
+    }
+}
+
+/// The order in which records of one node come, by backend, and what is served in which step.
+#[test]
+fn a_record_waits_no_longer_than_a_copy_before_it_may_come() {
+    let record = |backend: usize| format!("[{{\"certname\":\"n\",\"value\":{backend}}}");
+    let map = |times: [&str; 2]| {
+        let node = |time: &str| format!("[{{\"certname\":\"n\",\"report_timestamp\":{time}}}]");
+        let lists = times.map(node);
+        let lists: Vec<_> = (0..)
+            .map(BackendId)
+            .zip(lists.iter().map(String::as_bytes))
+            .collect();
+        Arc::new(FreshnessMap::build(&lists).0)
+    };
+    let (old, new) = ("\"2026-01-01T00:00:00Z\"", "\"2026-01-02T00:00:00Z\"");
+    for (keep, times, from, waits) in [
+        (Keep::Freshest, [old, new], 0, true),
+        (Keep::Freshest, [old, new], 1, false),
+        (Keep::Freshest, [new, old], 0, false),
+        // The first configured backend goes before the other where both are as new.
+        (Keep::Freshest, [old, old], 0, false),
+        (Keep::Freshest, [old, old], 1, true),
+        (Keep::First, [old, new], 1, true),
+        (Keep::First, [old, new], 0, false),
+        (Keep::Owned, [old, new], 0, false),
+    ] {
+        let names = ["a".to_owned(), "b".to_owned()];
+        let plan = plan(keep, Mark::Nothing, None);
+        let mut stream = Stream::new(
+            &plan,
+            &[BackendId(0), BackendId(1)],
+            Some(map(times)),
+            &names,
+        );
+        let part = record(from);
+        let pieces = stream
+            .feed(u16::try_from(from).unwrap(), part.as_bytes())
+            .unwrap();
+        assert_eq!(stream.held() > 0, waits, "{keep:?} {times:?} {from}");
+        assert_eq!(pieces.is_empty(), waits);
+    }
+}

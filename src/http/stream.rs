@@ -1,0 +1,210 @@
+//! Answers that are written while the backends' answers arrive, since they are too long to be held.
+//!
+//! Nothing runs ahead of the client: a backend is read once the client has taken what was written
+//! before. A backend that fails after the head has gone out breaks the answer off, so that nobody
+//! takes it for a whole one.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use futures_util::future;
+use futures_util::stream::{self, BoxStream, SelectAll, StreamExt};
+use hyper::body::Incoming;
+use pdbmux_core::merge::damage::Damage;
+use pdbmux_core::merge::owners::FreshnessMap;
+use pdbmux_core::merge::records::{Keep, RecordMerge, Stream, Total};
+use pdbmux_core::round::BackendId;
+
+use super::body::{Body, gather};
+use super::serve::App;
+use crate::upstream::{Asked, Failure, Upstream};
+use crate::work;
+
+/// An answer whose records are written while they arrive. It can be sent once.
+#[derive(Clone)]
+pub(super) struct Streamed(Arc<Mutex<Option<Body>>>);
+
+impl fmt::Debug for Streamed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Streamed").finish_non_exhaustive()
+    }
+}
+
+impl Streamed {
+    /// The body, for the first who wants it.
+    pub(super) fn take(&self) -> Option<Body> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// What is known of such an answer before any of it is written.
+#[derive(Debug)]
+pub(super) struct Begun {
+    /// What `X-Records` says.
+    pub(super) total: Option<u64>,
+    /// How many backends contribute.
+    pub(super) contributed: usize,
+    pub(super) streamed: Streamed,
+}
+
+/// What comes of the backend at this place among the contributors: more bytes, or the end.
+type Event = (u16, Option<Result<Bytes, Failure>>);
+
+/// An answer under way.
+struct Writing {
+    app: Arc<App>,
+    merge: Arc<Mutex<Stream>>,
+    /// Who contributes, in configured order.
+    sources: Vec<BackendId>,
+    events: SelectAll<BoxStream<'static, Event>>,
+    /// What is to be written before anything else is read.
+    ready: VecDeque<Bytes>,
+    is_over: bool,
+    /// Counts among the answers that are held or written.
+    _held: Arc<()>,
+}
+
+impl App {
+    /// Begins to write what the successes of `round` come to. What of their beginnings is damaged is
+    /// named instead.
+    pub(super) async fn begin_stream(
+        self: &Arc<Self>,
+        plan: &RecordMerge,
+        round: &mut [Asked],
+        map: Option<&Arc<FreshnessMap>>,
+    ) -> Result<Begun, Vec<(BackendId, Damage)>> {
+        let map = match map {
+            // Without it all but the first backend would wait for the end of others.
+            None if plan.keep == Keep::First => Some(self.freshness.map().await),
+            map => map.map(Arc::clone),
+        };
+        let mut total = Some(0);
+        let mut sources = Vec::new();
+        let mut beginnings = Vec::new();
+        for asked in round.iter().filter(|asked| is_success(asked)) {
+            let Ok(received) = &asked.result else {
+                continue;
+            };
+            total = total.and_then(|sum: u64| sum.checked_add(received.total?));
+            beginnings.push(received.body.clone());
+            sources.push(asked.backend);
+        }
+        let contributed = sources.len();
+        let merge = Stream::new(plan, &sources, map, &self.settings.backends);
+        let mut writing = Writing {
+            app: Arc::clone(self),
+            merge: Arc::new(Mutex::new(merge)),
+            sources,
+            events: SelectAll::new(),
+            ready: VecDeque::from([Bytes::from_static(b"[")]),
+            is_over: false,
+            _held: Arc::clone(&self.held),
+        };
+        // What is there is read before the head is written: a page of some server in between is no
+        // answer.
+        let mut damaged = Vec::new();
+        for (bytes, at) in beginnings.into_iter().zip(0..) {
+            if let Err((backend, Failure::Damaged(damage))) =
+                writing.take((at, Some(Ok(bytes)))).await
+            {
+                damaged.push((backend, damage));
+            }
+        }
+        if !damaged.is_empty() {
+            return Err(damaged);
+        }
+        let contributors = round.iter_mut().filter(|asked| is_success(asked));
+        for (asked, at) in contributors.zip(0..) {
+            let rest = asked.rest.take();
+            let rest = rest.map(|rest| arriving(Arc::clone(&self.upstream), rest));
+            let rest = stream::iter(rest).flatten();
+            let rest = rest.map(move |bytes| (at, Some(bytes)));
+            let end = stream::once(future::ready((at, None)));
+            writing.events.push(rest.chain(end).boxed());
+        }
+        let bytes = stream::unfold(writing, |mut writing| async move {
+            let next = writing.next().await?;
+            Some((next, writing))
+        });
+        let body = Body::passing(bytes, None);
+        Ok(Begun {
+            total: total.filter(|_| plan.total == Total::Added),
+            contributed,
+            streamed: Streamed(Arc::new(Mutex::new(Some(body)))),
+        })
+    }
+}
+
+impl Writing {
+    async fn next(&mut self) -> Option<Result<Bytes, Failure>> {
+        loop {
+            if let Some(bytes) = self.ready.pop_front() {
+                return Some(Ok(bytes));
+            }
+            if self.is_over {
+                return None;
+            }
+            let Some(event) = self.events.next().await else {
+                self.is_over = true;
+                return Some(Ok(Bytes::from_static(b"]")));
+            };
+            if let Err((backend, failure)) = self.take(event).await {
+                self.is_over = true;
+                let backend = self.app.name(backend);
+                tracing::warn!(backend, %failure, "an answer under way is broken off");
+                return Some(Err(failure));
+            }
+        }
+    }
+
+    /// Takes what has come and makes ready what is served of it.
+    async fn take(&mut self, (at, event): Event) -> Result<(), (BackendId, Failure)> {
+        let done = match event {
+            Some(Err(failure)) => Err(failure),
+            Some(Ok(part)) => self.read(at, part).await,
+            None => self.end(at),
+        };
+        done.map_err(|failure| (self.sources[usize::from(at)], failure))
+    }
+
+    async fn read(&mut self, at: u16, part: Bytes) -> Result<(), Failure> {
+        let merge = Arc::clone(&self.merge);
+        let length = part.len();
+        let (pieces, part) = work::run(length, move || (lock(&merge).feed(at, &part), part)).await;
+        let pieces = pieces.map_err(Failure::Damaged)?;
+        self.ready
+            .extend(gather(pieces, std::slice::from_ref(&part)));
+        let max = self.app.upstream.max_body();
+        if lock(&self.merge).held() > max {
+            return Err(Failure::TooLong(max));
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, at: u16) -> Result<(), Failure> {
+        let pieces = lock(&self.merge).end(at).map_err(Failure::Damaged)?;
+        self.ready.extend(gather(pieces, &[]));
+        Ok(())
+    }
+}
+
+fn lock(merge: &Mutex<Stream>) -> std::sync::MutexGuard<'_, Stream> {
+    merge.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_success(asked: &Asked) -> bool {
+    asked.part().reply.is_some_and(|reply| reply.is_success())
+}
+
+/// The rest of a body, as it arrives.
+pub(super) fn arriving(
+    upstream: Arc<Upstream>,
+    body: Incoming,
+) -> impl futures_util::Stream<Item = Result<Bytes, Failure>> + Send {
+    stream::unfold((upstream, body), async |(upstream, mut body)| {
+        let next = upstream.next_bytes(&mut body).await?;
+        Some((next, (upstream, body)))
+    })
+}
