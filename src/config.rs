@@ -73,6 +73,8 @@ pub struct Config {
     pub buffer_bytes: usize,
     /// Ceiling of one backend's answer, in bytes; at least 1.
     pub max_body_bytes: usize,
+    /// Most certnames in a question to a backend; 0 lists none.
+    pub max_listed_nodes: usize,
     /// Ceiling of a request's body, in bytes; at least 1.
     pub max_request_bytes: usize,
     /// Bound on reading a request head, and once more on its body; more than 0.
@@ -121,6 +123,7 @@ impl Default for Config {
             health_probe_successes: TWO,
             buffer_bytes: 16 << 20,
             max_body_bytes: 1 << 30,
+            max_listed_nodes: 20_000,
             max_request_bytes: 1 << 20,
             header_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(75),

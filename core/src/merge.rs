@@ -15,14 +15,18 @@ pub mod population;
 pub mod prior;
 pub mod records;
 pub mod sets;
+pub mod sift;
 pub mod subjects;
+pub mod tally;
 pub mod version;
 mod whole;
 
 use crate::answer::{Answer, Pieces, pretty};
 use crate::json::{ScanError, check_utf8};
-use crate::plan::{Ask, Doubt, Scope};
+use crate::plan::{Ask, Doubt, Scope, Unlisted};
 use crate::round::{BackendId, Part, Reply, Verdict, verdict};
+
+use std::collections::HashSet;
 
 use damage::Damage;
 
@@ -33,10 +37,14 @@ pub enum Merge {
     Records(records::RecordMerge),
     /// By grouping key.
     Aggregates(aggregates::AggregateMerge),
+    /// The same, of what is left of each answer.
+    Sifted(sift::Sift),
     /// The lowest version.
     Version,
     /// The first answer in configured order.
     First,
+    /// A number that is known of owners.
+    Tally(tally::Tally),
     /// Metrics, combined by the names of their attributes.
     Metrics(jolokia::Metrics),
     /// Metrics of the population, counted by owners.
@@ -75,6 +83,8 @@ pub struct Fan {
     pub priors: Vec<prior::Prior>,
     /// Why the answer may differ from that of one PuppetDB with all data.
     pub doubts: Vec<Doubt>,
+    /// What is done instead where it would take long lists to ask each backend for its own.
+    pub unlisted: Option<Box<Unlisted>>,
 }
 
 /// What it means that a backend answers 404.
@@ -108,6 +118,7 @@ impl Fan {
             cache_key: None,
             priors: Vec::new(),
             doubts: Vec::new(),
+            unlisted: None,
             absence: match merge {
                 Merge::Holder(_) => Absence::IsEmpty,
                 _ => Absence::Fails,
@@ -119,6 +130,7 @@ impl Fan {
     /// The same question with its answer laid out for people, if the answer is put together here.
     /// Backends are then asked without: blanks between records would only be in the way.
     pub(crate) fn pretty(mut self) -> Self {
+        self.unlisted = self.unlisted.map(|unlisted| Box::new(unlisted.pretty()));
         if let Some(drilldown) = &mut self.drilldown {
             drilldown.layout = Layout::Pretty;
             self.ask = self.ask.without("pretty");
@@ -127,6 +139,8 @@ impl Fan {
         match self.merge {
             Merge::Records(_)
             | Merge::Aggregates(_)
+            | Merge::Sifted(_)
+            | Merge::Tally(_)
             | Merge::List(_)
             | Merge::Set(_)
             | Merge::Newest(_) => Self {
@@ -174,6 +188,11 @@ impl Fan {
         self.absence == Absence::IsEmpty && status == 404
     }
 
+    /// Whether its own answers tell if a backend has other nodes by now.
+    pub fn is_census(&self) -> bool {
+        matches!(self.merge, Merge::Tally(_))
+    }
+
     /// Merges a round, which holds its parts in configured order, those of one backend in the order
     /// of the questions. `limits` are those that were sent to each of them.
     pub fn merge(
@@ -217,6 +236,8 @@ impl Merge {
         match self {
             Self::Records(plan) => records::merge(plan, round, limits, context),
             Self::Aggregates(plan) => aggregates::merge(plan, round, context),
+            Self::Sifted(plan) => sift::merge(plan, round, context),
+            Self::Tally(plan) => tally::merge(plan, round, context),
             Self::Version => whole::lowest_version(round),
             Self::First => whole::first(round),
             Self::Metrics(metrics) => whole::metrics(metrics, round),
@@ -237,6 +258,23 @@ pub struct Merged {
     pub outcome: Outcome,
     /// Backends whose body could not be read, dropped whole (ruling 12).
     pub damaged: Vec<(BackendId, Damage)>,
+}
+
+impl Merged {
+    /// The same with an answer that needs no body of `round`: they were made here.
+    pub(crate) fn detached(mut self, round: &[Part<'_>]) -> Self {
+        if let Outcome::Answer(answer) = &mut self.outcome {
+            let replies = round.iter().filter_map(|part| part.reply);
+            let bodies: Vec<_> = replies
+                .filter(Reply::is_success)
+                .map(|reply| reply.body)
+                .collect();
+            let whole = answer.pieces.assemble(&bodies);
+            answer.pieces = Pieces::default();
+            answer.pieces.push_made(&whole);
+        }
+        self
+    }
 }
 
 /// What is served.
@@ -272,6 +310,16 @@ pub struct Context<'c> {
     pub backends: &'c [String],
     /// Whose data is newest; `None` where no plan asked for it or none could be built.
     pub freshness: Option<&'c owners::FreshnessMap>,
+    /// Who owns what, where the nodes were divided.
+    pub shares: Option<&'c owners::Shares>,
+}
+
+impl Context<'_> {
+    /// The nodes that `backend` holds and another owns, each certname in its canonical spelling.
+    pub(crate) fn stale(&self, backend: BackendId) -> HashSet<&[u8]> {
+        let shares = self.shares.map(|shares| shares.stale(backend));
+        shares.unwrap_or_default()
+    }
 }
 
 /// The readable answers of a round.

@@ -14,6 +14,7 @@ mod records;
 mod root;
 #[cfg(test)]
 mod tests;
+mod unlisted;
 
 use std::borrow::Cow;
 
@@ -29,8 +30,11 @@ use crate::query::Query;
 use crate::route::{Route, Rule};
 use crate::settings::{Settings, Strategy};
 
+pub(crate) use ask::Census;
 pub use ask::{Ask, Scope, Sent, census, census_ask, freshness_ask};
 pub use doubt::{Doubt, Uncertain};
+pub use unlisted::Unlisted;
+
 use records::{Paging, Selection};
 
 /// What is done about a request.
@@ -321,10 +325,12 @@ fn source_facts(
         },
         layout: Layout::AsItCame,
     };
-    Ok(Plan::Fan(Fan {
+    let instead = unlisted::records(ask.clone(), merge.clone());
+    let plan = Plan::Fan(Fan {
         drilldown: Some(Box::new(drilldown)),
         ..Fan::new(ask, Merge::Records(merge))
-    }))
+    });
+    Ok(exact::otherwise(plan, Some(instead), unlisted::Rows::Any))
 }
 
 fn record_merge(

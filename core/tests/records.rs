@@ -89,6 +89,7 @@ fn serve(
         let context = Context {
             backends: &settings.backends,
             freshness: map.as_ref(),
+            shares: None,
         };
         let merged = fan.merge(&parts(&sent), &limits, context);
         assert_eq!(merged.damaged, []);
@@ -439,7 +440,7 @@ proptest! {
             return Ok(());
         };
         let map = freshness(&estate);
-        let context = Context { backends: &settings.backends, freshness: Some(&map) };
+        let context = Context { backends: &settings.backends, freshness: Some(&map), shares: None };
         let mut sent: Vec<Sent> = estate.iter().map(|backend| backend.answer(&fan.ask.target())).collect();
         let limits = vec![None; sent.len()];
         let at = at.index(sent.len());
@@ -482,7 +483,7 @@ proptest! {
             return Ok(());
         };
         let map = freshness(&estate);
-        let context = Context { backends: &settings.backends, freshness: Some(&map) };
+        let context = Context { backends: &settings.backends, freshness: Some(&map), shares: None };
         let whole = estate[0].answer(&fan.ask.target()).body;
         let mut sent: Vec<Sent> = estate.iter().map(|backend| backend.answer(&fan.ask.target())).collect();
         let limits = vec![fan.ask.limit(); sent.len()];

@@ -154,6 +154,7 @@ fn serve(estate: &[Backend], parameters: &[(&str, &str)]) -> (Vec<Value>, Option
     let context = Context {
         backends: &[],
         freshness: None,
+        shares: None,
     };
     let merged = fan.merge(&parts, &vec![None; parts.len()], context);
     assert_eq!(merged.damaged, []);

@@ -83,6 +83,7 @@ fn serve(estate: &Estate, request: &Request, paging: &[(&str, String)]) -> Serve
         let context = Context {
             backends: &backends,
             freshness: map.as_ref(),
+            shares: None,
         };
         let merged = fan.merge(&parts(&sent), &limits, context);
         assert_eq!(merged.damaged, []);

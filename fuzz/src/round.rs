@@ -61,6 +61,7 @@ pub fn settle(
         let context = Context {
             backends: names,
             freshness,
+            shares: None,
         };
         let merged = fan.merge(&round, &limits, context);
         let Outcome::AskAgain(again) = &merged.outcome else {

@@ -226,6 +226,14 @@ pub static KEYS: &[Key] = &[
         "Largest answer of one backend that is held; a larger one is that backend's failure.",
     ),
     scalar!(
+        max_listed_nodes,
+        "COUNT",
+        value::parse_most,
+        ToString::to_string,
+        "Most certnames that a question to a backend lists, under merge: exact. With more nodes held \
+         twice everything is asked for and told apart here.",
+    ),
+    scalar!(
         max_request_bytes,
         "BYTES",
         value::parse_some_bytes,

@@ -53,6 +53,7 @@ impl App {
         let reasons = json!({
             "merge": strategy(self.settings.strategy),
             "plan": told,
+            "done_instead": notes.instead.as_deref().map(describe_fan),
             "backends": self.shares_of(&notes),
             "asked": notes.steps.iter().map(|step| self.step(step)).collect::<Vec<_>>(),
             "outcome": outcome,
@@ -174,7 +175,8 @@ fn describe_fan(fan: &Fan) -> Value {
     json!({
         "does": match &fan.merge {
             Merge::Records(_) => "ask all backends and merge their records",
-            Merge::Aggregates(_) => "ask all backends and combine rows of equal keys",
+            Merge::Aggregates(_) | Merge::Sifted(_) => "ask all backends and combine rows of equal keys",
+            Merge::Tally(_) => "ask all backends how many nodes they have and count the owned",
             Merge::Version => "ask all backends and give the lowest version",
             Merge::First => "ask all backends and give the first answer",
             Merge::Metrics(_) | Merge::Population(_) => "ask all backends and combine their metrics",
@@ -211,9 +213,11 @@ fn asked_for(scope: Scope) -> &'static str {
     match scope {
         Scope::Everything => "everything",
         Scope::Owned => "the nodes that it owns",
+        Scope::OwnedWithin(_) => "the nodes that it owns, or everything if that takes a long list",
         Scope::Reports | Scope::Events => "the reports that no other speaks for",
         Scope::Listed(_) => "what the nodes that it owns name",
         Scope::Contested => "the nodes that another holds too",
+        Scope::Mixed => "the nodes that it owns, if it holds others",
         Scope::Living => "the nodes that it owns, if some node is held twice",
     }
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use pdbmux_core::answer::Pieces;
 use pdbmux_core::merge::damage::Damage;
 use pdbmux_core::merge::fold::FoldError;
-use pdbmux_core::merge::owners::FreshnessMap;
+use pdbmux_core::merge::owners::{FreshnessMap, Shares};
 use pdbmux_core::merge::{Context, Fan, Merged, Outcome};
 use pdbmux_core::plan::{Ask, Doubt};
 use pdbmux_core::round::BackendId;
@@ -56,6 +56,10 @@ pub(super) struct Gathered {
     pub(super) map: Option<Arc<FreshnessMap>>,
     /// What asking has shown to be doubtful.
     pub(super) doubts: Vec<Doubt>,
+    /// Who owns what, where the nodes were divided.
+    pub(super) shares: Option<Arc<Shares>>,
+    /// What was done in place of the plan, by these shares.
+    pub(super) instead: Option<Arc<Fan>>,
 }
 
 impl App {
@@ -88,7 +92,8 @@ impl App {
             } else {
                 self.gather_shares(&fan, since, room, &mut failed).await
             };
-            while let Some(plan) = fan.streamed()
+            let done = gathered.instead.clone().unwrap_or_else(|| Arc::clone(&fan));
+            while let Some(plan) = done.streamed()
                 && gathered.round.iter().any(|asked| asked.rest.is_some())
             {
                 let (round, map) = (&mut gathered.round, gathered.map.as_ref());
@@ -105,7 +110,7 @@ impl App {
                     continue 'division;
                 }
             }
-            let (mut gathered, merged) = self.settle(&fan, gathered).await;
+            let (mut gathered, merged) = self.settle(&done, gathered).await;
             if let Outcome::Instead(instead) = merged.outcome {
                 return Box::pin(self.fan(*instead)).await;
             }
@@ -115,7 +120,7 @@ impl App {
                 let merged = self.unanimous(&fan, &mut gathered, merged, &failed).await;
                 gathered.round.append(&mut failed);
                 gathered.round.sort_by_key(|asked| asked.backend);
-                return self.conclude(&fan, gathered, merged);
+                return self.conclude(&done, gathered, merged);
             }
             for (backend, damage) in merged.damaged {
                 let result = Err(Failure::Damaged(damage));
@@ -208,6 +213,8 @@ impl App {
             skipped,
             map,
             doubts: Vec::new(),
+            shares: None,
+            instead: None,
         }
     }
 
@@ -217,7 +224,7 @@ impl App {
         let asks = &mut gathered.asks;
         loop {
             let (settings, plan) = (Arc::clone(&self.settings), Arc::clone(fan));
-            let map = gathered.map.clone();
+            let (map, shares) = (gathered.map.clone(), gathered.shares.clone());
             let limits: Vec<_> = asks.iter().map(Ask::limit).collect();
             let merged;
             (round, merged) = work::run(size(&round), move || {
@@ -225,6 +232,7 @@ impl App {
                 let context = Context {
                     backends: &settings.backends,
                     freshness: map.as_deref(),
+                    shares: shares.as_deref(),
                 };
                 let merged = plan.merge(&parts, &limits, context);
                 (round, merged)

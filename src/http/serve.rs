@@ -38,6 +38,8 @@ pub(crate) struct App {
     /// Held once more for each answer that is held or written.
     pub(super) held: Arc<()>,
     buffer_bytes: usize,
+    /// The most certnames that a question to a backend lists, if that can be helped.
+    pub(super) max_listed: usize,
     bounds: Bounds,
     draining: CancellationToken,
     /// `None` if it is turned off (R209).
@@ -57,6 +59,7 @@ impl App {
             rounds: Rounds::default(),
             held: Arc::new(()),
             buffer_bytes: config.buffer_bytes,
+            max_listed: config.max_listed_nodes,
             bounds: Bounds::of(config),
             draining: CancellationToken::new(),
             cache: AnswerCache::of(config),

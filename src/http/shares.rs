@@ -5,6 +5,8 @@
 //! while the division is remembered would be counted twice, so each backend is asked beside the
 //! question how many nodes it has.
 
+use std::sync::Arc;
+
 use pdbmux_core::merge::Fan;
 use pdbmux_core::merge::owners::Shares;
 use pdbmux_core::plan::{Ask, Doubt, census, census_ask};
@@ -13,7 +15,7 @@ use tokio::time::Instant;
 
 use super::fan::Gathered;
 use super::serve::App;
-use crate::upstream::trace::note_share;
+use crate::upstream::trace::{note_instead, note_share};
 use crate::upstream::{Asked, Failure, Pool, Room};
 
 /// How often the nodes are listed anew because they changed meanwhile.
@@ -23,7 +25,7 @@ impl App {
     /// Asks every backend for its share. Those that fail are moved to `failed`, unless all do.
     pub(super) async fn gather_shares(
         &self,
-        fan: &Fan,
+        plan: &Fan,
         since: Instant,
         room: usize,
         failed: &mut Vec<Asked>,
@@ -33,7 +35,7 @@ impl App {
         map = self.freshness.covering(map, &asked, since).await;
         let mut answered: Vec<(Ask, Asked)> = Vec::new();
         let mut renewals = 0;
-        let mut doubts;
+        let (mut doubts, mut by, mut instead);
         loop {
             let has_failed = |backend| failed.iter().any(|asked| asked.backend == backend);
             let (among, unlisted): (Vec<_>, Vec<_>) = asked
@@ -47,7 +49,7 @@ impl App {
                     .map(|backend| Asked::new(backend, Err(Failure::Unlisted))),
             );
             let shares = self.freshness.shares(&map, &among).await;
-            let shares = if fan.is_history() && shares.overlap() {
+            let shares = if plan.is_history() && shares.overlap() {
                 match self.freshness.with_history(shares).await {
                     Ok(shares) => shares,
                     Err(backends) => {
@@ -62,7 +64,11 @@ impl App {
             } else {
                 shares
             };
+            instead = plan.among(&shares, self.max_listed).map(Arc::new);
+            note_instead(instead.as_ref());
+            let fan = instead.as_deref().unwrap_or(plan);
             let asks = questions(fan, &shares, &among);
+            by = shares;
             let is_of = |(ask, part): &(Ask, Asked), (backend, now): &(BackendId, Ask)| {
                 *backend == part.backend && now == ask
             };
@@ -72,10 +78,18 @@ impl App {
                 .filter(|asked| !answered.iter().any(|known| is_of(known, asked)))
                 .cloned()
                 .collect();
-            let (round, counts) = tokio::join!(
-                self.upstream.fan_out_within(&open, Room::of(room)),
-                self.count_nodes(&among)
-            );
+            let counts = async {
+                if fan.is_census() {
+                    Vec::new()
+                } else {
+                    self.count_nodes(&among).await
+                }
+            };
+            // What is done instead may be something that has to be held whole.
+            let room = fan
+                .streamed()
+                .map_or_else(Room::unbounded, |_| Room::of(room));
+            let (round, counts) = tokio::join!(self.upstream.fan_out_within(&open, room), counts);
             answered.extend(open.into_iter().map(|(_, ask)| ask).zip(round));
             let changed = counts
                 .iter()
@@ -109,6 +123,8 @@ impl App {
             skipped,
             map: Some(map),
             doubts,
+            shares: Some(by),
+            instead,
         }
     }
 

@@ -6,6 +6,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use pdbmux_core::merge::Fan;
 use pdbmux_core::merge::owners::Share;
 use pdbmux_core::plan::Sent;
 use pdbmux_core::round::BackendId;
@@ -31,6 +32,8 @@ pub struct Notes {
     pub steps: Vec<Step>,
     /// What each backend spoke for, as it was divided last.
     pub shares: Vec<(BackendId, Share)>,
+    /// What was done in place of the plan, since lists would have been long.
+    pub instead: Option<Arc<Fan>>,
 }
 
 /// One question to one backend.
@@ -81,6 +84,15 @@ pub fn note_share(backend: BackendId, share: &Share) {
             notes.shares.retain(|(known, _)| *known != backend);
             notes.shares.push((backend, share.clone()));
         });
+    });
+    // Not traced.
+    noted.unwrap_or_default();
+}
+
+/// Notes what is done in place of the plan, if this request is traced.
+pub fn note_instead(instead: Option<&Arc<Fan>>) {
+    let noted = CURRENT.try_with(|trace| {
+        trace.note(|notes| notes.instead = instead.cloned());
     });
     // Not traced.
     noted.unwrap_or_default();

@@ -13,3 +13,4 @@ mod sets;
 mod shares;
 mod subjects;
 mod subqueries;
+mod unlisted;

@@ -2,7 +2,7 @@
 
 mod filter;
 
-use crate::answer::{Answer, ArrayPieces, Pieces};
+use crate::answer::{Answer, ArrayPieces};
 use crate::json::quote;
 use crate::merge::fold::{FoldPlan, Rows, fold};
 use crate::merge::records::Total;
@@ -118,17 +118,7 @@ fn by_source(
     let mut merged = merge(&plan, &round, context);
     // The rows were made here: what was read before is what is damaged.
     merged.damaged.clone_from(&readings.damaged);
-    if let Outcome::Answer(answer) = &mut merged.outcome {
-        let bodies: Vec<_> = round
-            .iter()
-            .filter_map(|part| part.reply.filter(Reply::is_success))
-            .map(|reply| reply.body)
-            .collect();
-        let whole = answer.pieces.assemble(&bodies);
-        answer.pieces = Pieces::default();
-        answer.pieces.push_made(&whole);
-    }
-    merged
+    merged.detached(&round)
 }
 
 #[cfg(test)]
@@ -170,6 +160,7 @@ mod tests {
         let context = Context {
             backends: &[],
             freshness: None,
+            shares: None,
         };
         merge(plan, &parts, context)
     }

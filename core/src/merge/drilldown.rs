@@ -60,6 +60,7 @@ impl Drilldown {
         let context = Context {
             backends: &[],
             freshness: None,
+            shares: None,
         };
         let Outcome::Answer(answer) = records::merge(&cut, &[part], &[None], context).outcome
         else {

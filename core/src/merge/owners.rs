@@ -12,6 +12,7 @@ use jiff::Timestamp;
 
 use crate::json::{Kind, Records, ScanError, kind, quote, unquote};
 use crate::paging::{ColumnKind, compare_values};
+use crate::plan::Census;
 use crate::round::BackendId;
 
 pub(crate) use shares::{CHUNK, NEVER, one_of};
@@ -68,7 +69,7 @@ impl<'b> Certnames<'b> {
 }
 
 /// The one spelling under which a certname is compared.
-fn canonical(raw: &[u8]) -> Cow<'_, [u8]> {
+pub(crate) fn canonical(raw: &[u8]) -> Cow<'_, [u8]> {
     if memchr::memchr(b'\\', raw).is_none() {
         return Cow::Borrowed(raw);
     }
@@ -117,7 +118,7 @@ pub struct FreshnessMap {
 /// The nodes of one contributor.
 #[derive(Debug, Default)]
 struct Held {
-    nodes: u64,
+    census: Census,
     /// Those of them that it has deactivated, or let expire.
     inactive: HashSet<Box<[u8]>>,
 }
@@ -137,11 +138,15 @@ impl FreshnessMap {
         let mut damaged = Vec::new();
         for &(backend, body) in bodies {
             match read_nodes(body) {
-                Ok((nodes, inactive)) => {
+                Ok(Nodes {
+                    stamps: nodes,
+                    inactive,
+                    census,
+                }) => {
                     map.contributors.insert(backend);
                     let inactive = inactive.into_iter().map(|name| canonical(name).into());
                     let held = Held {
-                        nodes: nodes.len() as u64,
+                        census,
                         inactive: inactive.collect(),
                     };
                     map.held.push((backend, held));
@@ -180,7 +185,12 @@ impl FreshnessMap {
 
     /// How many nodes `backend` held when the map was built.
     pub fn held_by(&self, backend: BackendId) -> Option<u64> {
-        self.held(backend).map(|held| held.nodes)
+        self.held(backend).map(|held| held.census.nodes)
+    }
+
+    /// The same, and how many of them in which state.
+    pub(crate) fn census(&self, backend: BackendId) -> Option<Census> {
+        self.held(backend).map(|held| held.census)
     }
 
     /// Whether `backend` held the node of the canonical spelling `name`, and it was inactive there.
@@ -238,8 +248,14 @@ fn in_order(a: &[u8], b: &[u8]) -> bool {
     compare_values(ColumnKind::Plain, a, b).is_le()
 }
 
-/// Each node of a body with its stamp, and those that are inactive.
-type Nodes<'b> = (Vec<(&'b [u8], Stamp)>, Vec<&'b [u8]>);
+/// The nodes of a body.
+struct Nodes<'b> {
+    /// Each with its stamp.
+    stamps: Vec<(&'b [u8], Stamp)>,
+    /// Those that are inactive.
+    inactive: Vec<&'b [u8]>,
+    census: Census,
+}
 
 fn read_nodes(body: &[u8]) -> Result<Nodes<'_>, ScanError> {
     let columns = [
@@ -254,6 +270,7 @@ fn read_nodes(body: &[u8]) -> Result<Nodes<'_>, ScanError> {
     let mut fields = [const { None }; 6];
     let mut nodes = Vec::new();
     let mut inactive = Vec::new();
+    let mut census = Census::default();
     while records.next(&mut fields)?.is_some() {
         let text = |at: usize| fields[at].clone().map(|span| &body[span]);
         if let Some(certname) = text(0) {
@@ -263,12 +280,20 @@ fn read_nodes(body: &[u8]) -> Result<Nodes<'_>, ScanError> {
                 catalog: time(text(3)),
             };
             nodes.push((certname, stamp));
-            if [text(4), text(5)].into_iter().flatten().any(is_given) {
+            let [deactivated, expired] = [text(4), text(5)].map(|time| time.is_some_and(is_given));
+            census.nodes += 1;
+            census.deactivated += u64::from(deactivated);
+            census.expired += u64::from(expired);
+            if deactivated || expired {
                 inactive.push(certname);
             }
         }
     }
-    Ok((nodes, inactive))
+    Ok(Nodes {
+        stamps: nodes,
+        inactive,
+        census,
+    })
 }
 
 fn is_given(raw: &[u8]) -> bool {

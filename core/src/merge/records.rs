@@ -9,7 +9,7 @@ mod stream;
 mod window;
 mod writer;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::answer::{Answer, ArrayPieces};
 use crate::merge::owners::{Certnames, Stamp};
@@ -50,8 +50,8 @@ impl RecordMerge {
         let keeps = match self.keep {
             Keep::Freshest | Keep::First | Keep::Owned => true,
             Keep::Each(identity) => identity.len() == 1,
-            // Which copy of a node is the newest is read from the copies.
-            Keep::NewestReport => false,
+            // Which copy of a node is the newest is read from the copies, or told by shares.
+            Keep::NewestReport | Keep::OfOwner => false,
         };
         let is_unordered = self.order.members().is_empty() || self.text_order == TextOrder::Backend;
         keeps && is_unordered && self.window == Window::default() && self.total != Total::Counted
@@ -68,7 +68,7 @@ impl RecordMerge {
         match self.keep {
             Keep::Freshest => true,
             Keep::First => false,
-            Keep::NewestReport | Keep::Owned | Keep::Each(_) => {
+            Keep::NewestReport | Keep::Owned | Keep::OfOwner | Keep::Each(_) => {
                 self.text_order == TextOrder::Bytes
                     && self.window.upstream_limit().is_some()
                     && self
@@ -93,6 +93,8 @@ pub enum Keep {
     First,
     /// All that came: each backend was asked only for what it speaks for.
     Owned,
+    /// Those of nodes that the backend owns: it may have sent others' too.
+    OfOwner,
     /// Each record once, however many backends have it; these columns tell records apart. A row
     /// that one backend lists twice stays twice (ruling 3).
     Each(&'static [&'static str]),
@@ -102,7 +104,9 @@ impl Keep {
     /// The columns that tell what a record is about.
     fn identity(self) -> &'static [&'static str] {
         match self {
-            Self::NewestReport | Self::Freshest | Self::First | Self::Owned => &["certname"],
+            Self::NewestReport | Self::Freshest | Self::First | Self::Owned | Self::OfOwner => {
+                &["certname"]
+            }
             Self::Each(identity) => identity,
         }
     }
@@ -124,7 +128,7 @@ pub enum Total {
     Unasked,
     /// The backends' own totals, added: an upper bound where records are held twice (R149).
     Added,
-    /// The number of records before the window, all of which are known here.
+    /// The number of the backends' records before the window, all of which are known here.
     Counted,
 }
 
@@ -201,7 +205,15 @@ impl<'p, 'b> MergedSet<'p, 'b> {
         ];
         let mut kept = Vec::new();
         for (from, reading) in readings.iter().zip(0u16..) {
+            let others = match plan.keep {
+                Keep::OfOwner => context.stale(from.backend),
+                _ => HashSet::new(),
+            };
             for (found, entry) in from.read.entries.iter().zip(0..) {
+                let is_of = |subject: u32| others.contains(names.name(subject));
+                if !others.is_empty() && found.subject.is_some_and(is_of) {
+                    continue;
+                }
                 let winner = found
                     .subject
                     .and_then(|subject| winners.get(subject as usize));
@@ -312,7 +324,10 @@ impl<'p, 'b> MergedSet<'p, 'b> {
         let total = match self.plan.total {
             Total::Unasked => None,
             Total::Added => add_totals(self.readings),
-            Total::Counted => Some(self.kept.len() as u64),
+            Total::Counted => {
+                let is_record = |kept: &&Kept| matches!(kept, Kept::Records { .. });
+                Some(self.kept.iter().filter(is_record).count() as u64)
+            }
         };
         let dropped = self
             .readings
@@ -335,7 +350,7 @@ fn winners(
     names: &Certnames<'_>,
     context: Context<'_>,
 ) -> Vec<u16> {
-    if let Keep::Owned | Keep::Each(_) = plan.keep {
+    if let Keep::Owned | Keep::OfOwner | Keep::Each(_) = plan.keep {
         return Vec::new();
     }
     let mut best: Vec<Option<(u16, Stamp)>> = vec![None; names.len()];
@@ -354,7 +369,7 @@ fn winners(
                     map.map(|map| map.stamp(name, reading.backend))
                         .unwrap_or_default()
                 }
-                Keep::First | Keep::Owned | Keep::Each(_) => Stamp::default(),
+                Keep::First | Keep::Owned | Keep::OfOwner | Keep::Each(_) => Stamp::default(),
             };
             if best.is_none_or(|(_, newest)| stamp > newest) {
                 *best = Some((at, stamp));

@@ -6,7 +6,6 @@
 
 use std::collections::HashSet;
 
-use crate::answer::Pieces;
 use crate::json::{Records, ScanError, Span, check_utf8};
 use crate::merge::damage::Damage;
 use crate::merge::fold::Canonical;
@@ -124,24 +123,10 @@ impl Disjoint<'_> {
         let mut merged = then.run(&parts, &vec![None; parts.len()], context);
         // Bodies that were made here are sound; those that were read are not all.
         merged.damaged.append(&mut self.damaged);
-        match &mut merged.outcome {
-            Outcome::Answer(answer) => {
-                let replies = parts.iter().filter_map(|part| part.reply);
-                let bodies: Vec<_> = replies
-                    .filter(Reply::is_success)
-                    .map(|reply| reply.body)
-                    .collect();
-                let whole = answer.pieces.assemble(&bodies);
-                answer.pieces = Pieces::default();
-                answer.pieces.push_made(&whole);
-            }
-            Outcome::Replay(at) => *at = groups[*at].spoke_at(),
-            Outcome::Nothing
-            | Outcome::Unfoldable(_)
-            | Outcome::Instead(_)
-            | Outcome::AskAgain(_) => {}
+        if let Outcome::Replay(at) = &mut merged.outcome {
+            *at = groups[*at].spoke_at();
         }
-        merged
+        merged.detached(&parts)
     }
 }
 

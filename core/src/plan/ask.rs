@@ -32,6 +32,9 @@ pub enum Scope {
     Everything,
     /// Those of the nodes that it owns.
     Owned,
+    /// The same, if it takes no more certnames than this to say which those are; else all that the
+    /// query selects, of which the others' are left out here.
+    OwnedWithin(usize),
     /// The reports that count, each in one backend.
     Reports,
     /// The events of those reports.
@@ -42,6 +45,8 @@ pub enum Scope {
     Living,
     /// Those of the nodes that another backend holds too; if there are none, nothing is asked.
     Contested,
+    /// As `Owned`, if the backend holds nodes of others; if not, there is nothing to be asked.
+    Mixed,
 }
 
 impl Scope {
@@ -106,9 +111,14 @@ impl Ask {
     pub fn within(&self, share: &Share) -> Self {
         let mut within = self.clone();
         let listed;
+        let lists = match self.scope {
+            Scope::OwnedWithin(most) => share.listed() <= most,
+            _ => true,
+        };
         let clause = match self.scope {
             Scope::Everything => return within,
-            Scope::Owned | Scope::Living => share.owned(),
+            Scope::OwnedWithin(_) if !lists => None,
+            Scope::Owned | Scope::OwnedWithin(_) | Scope::Living | Scope::Mixed => share.owned(),
             Scope::Reports => share.reports(),
             Scope::Events => share.events(),
             Scope::Contested => share.contested(),
@@ -133,9 +143,17 @@ impl Ask {
             let state = self.scope.is_history().then(|| share.of_state(atom));
             state.flatten()
         };
-        let known = |atom: &Atom<'_>| share.known(atom).or_else(|| of_state(atom));
+        let known = |atom: &Atom<'_>| {
+            if lists {
+                share.known(atom).or_else(|| of_state(atom))
+            } else {
+                // What depends on the share is found out here.
+                share.of_source(atom)
+            }
+        };
+        let within_subquery = |entity: &str| share.within(entity).filter(|_| lists);
         if !query.is_text()
-            && let Ok(query) = query.with_subqueries(&|entity| share.within(entity))
+            && let Ok(query) = query.with_subqueries(&within_subquery)
         {
             let narrowed = query.narrowed(&known, clause, NEVER);
             within.pairs = params.forward(&[("query", narrowed)]);
@@ -164,11 +182,13 @@ impl Ask {
         match self.scope {
             Scope::Everything
             | Scope::Owned
+            | Scope::OwnedWithin(_)
             | Scope::Reports
             | Scope::Events
             | Scope::Listed(_) => true,
             Scope::Living => share.owned().is_some(),
             Scope::Contested => share.contested().is_some(),
+            Scope::Mixed => share.stale().next().is_some(),
         }
     }
 
@@ -266,6 +286,34 @@ pub fn freshness_ask(strategy: Strategy) -> Ask {
 pub fn census_ask() -> Ask {
     let query = r#"["extract",[["function","count"]],["=","node_state","any"]]"#;
     Ask::own("/pdb/query/v4/nodes", &[("query", query)])
+}
+
+/// How many nodes a backend has: in any state, and in which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+pub(crate) struct Census {
+    #[serde(rename = "count")]
+    pub(crate) nodes: u64,
+    /// PuppetDB numbers columns of one function.
+    #[serde(rename = "count_2")]
+    pub(crate) deactivated: u64,
+    #[serde(rename = "count_3")]
+    pub(crate) expired: u64,
+}
+
+impl Census {
+    /// The question that [`read`](Self::read) reads the answers to.
+    pub(crate) fn ask() -> Ask {
+        let query = concat!(
+            r#"["extract",[["function","count"],["function","count","deactivated"],"#,
+            r#"["function","count","expired"]],["=","node_state","any"]]"#
+        );
+        Ask::own("/pdb/query/v4/nodes", &[("query", query)])
+    }
+
+    pub(crate) fn read(body: &[u8]) -> Option<Self> {
+        let rows: Vec<Self> = serde_json::from_slice(body).ok()?;
+        rows.first().copied()
+    }
 }
 
 /// The number in the answer to [`census_ask`].

@@ -8,6 +8,7 @@ pub(super) mod subjects;
 
 use crate::Refusal;
 use crate::json::quote;
+use crate::merge::aggregates::AggregateMerge;
 use crate::merge::fold::{FoldPlan, Repeats};
 use crate::merge::records::{Keep, Total};
 use crate::merge::{Absence, Fan, Merge};
@@ -18,7 +19,8 @@ use crate::route::{Columns, Route, Told};
 use crate::settings::Settings;
 
 use super::records::{Selection, aggregates};
-use super::{Ask, Plan, Scope, Turns, owner_first, record_merge, source_facts};
+use super::unlisted::{self, Apart, Rows, Unlisted};
+use super::{Ask, Plan, Scope, Turns, merge_of_records, owner_first, record_merge, source_facts};
 
 /// An entity whose records belong to nodes.
 pub(super) fn owned(
@@ -42,7 +44,16 @@ pub(super) fn owned(
     if let Query::Ast(ast) = &query
         && let Some((ask, merge)) = aggregates(route, params, ast, repeats(route))?
     {
-        return Ok(below(ask.of(scope), Merge::Aggregates(merge)));
+        let tally = unlisted::counts_nodes(route, ast).then(|| merge.clone());
+        let plan = below(ask.of(scope), Merge::Aggregates(merge));
+        let apart = Apart::of(route, params, ast, (&["certname"], repeats(route)))?;
+        let instead = apart.map(Apart::sifted);
+        let mut plan = otherwise(plan, instead, unlisted::rows(route, &query));
+        if let (Plan::Fan(fan), Some(merge)) = (&mut plan, tally) {
+            let unlisted = fan.unlisted.take();
+            fan.unlisted = unlisted.map(|unlisted| Box::new(unlisted.counting(merge)));
+        }
+        return Ok(plan);
     }
     let gated = query.projects() || query.is_text();
     let mark = match told {
@@ -50,8 +61,40 @@ pub(super) fn owned(
         Told::ByFact if !gated && !query.constrains_name() => Mark::Fact,
         Told::ByKey | Told::ByFact | Told::ByNamedFact | Told::Nowhere => Mark::Nothing,
     };
-    let selection = Selection::new(route, params, &query, &[])?;
-    Ok(of_owned(selection, scope, mark, params, settings))
+    listed((route, params, &query), scope, (mark, None), settings)
+}
+
+/// Records of nodes, those of its own asked of each backend. `strip` was asked for beside the
+/// client's own columns.
+fn listed(
+    (route, params, query): (&Route<'_>, &Params<'_>, &Query),
+    scope: Scope,
+    (mark, strip): (Mark, Option<String>),
+    settings: &Settings,
+) -> Result<Plan, Refusal> {
+    let selection = |needed: &[&str]| {
+        let mut selection = Selection::new(route, params, query, needed)?;
+        selection.strip.extend(strip.clone());
+        Ok::<_, Refusal>(selection)
+    };
+    let telling = selection(&["certname"])?;
+    let ask = telling.ask.clone();
+    let merge = merge_of_records(telling, Keep::OfOwner, mark, params, settings);
+    let instead = Some(unlisted::records(ask, merge));
+    let plan = of_owned(selection(&[])?, scope, mark, params, settings);
+    Ok(otherwise(plan, instead, unlisted::rows(route, query)))
+}
+
+/// The plan with what is done instead where it would take long lists. History is told apart by more
+/// than the nodes.
+pub(super) fn otherwise(plan: Plan, instead: Option<(Ask, Merge)>, rows: Rows) -> Plan {
+    match plan {
+        Plan::Fan(fan) if fan.ask.scope() == Scope::Owned => Plan::Fan(Fan {
+            unlisted: instead.map(|(ask, merge)| Unlisted::new(ask, merge, rows)),
+            ..fan
+        }),
+        other => other,
+    }
 }
 
 /// Which of its records a backend is asked for.
@@ -212,21 +255,34 @@ fn by_source(
         let Query::Ast(ast) = &query else {
             return owned(route, &params, settings);
         };
-        let Some((ask, mut merge)) = aggregates(route, &params, ast, repeats(route))? else {
+        let told = |mut merge: AggregateMerge| {
+            merge.source = Some(source.to_owned());
+            if hides_count {
+                merge.fold = merge.fold.hiding_count();
+            }
+            if merge.total == Total::Added {
+                merge.total = Total::Counted;
+            }
+            merge
+        };
+        let Some((ask, merge)) = aggregates(route, &params, ast, repeats(route))? else {
             return owned(route, &params, settings);
         };
-        merge.source = Some(source.to_owned());
-        if hides_count {
-            merge.fold = merge.fold.hiding_count();
-        }
-        if merge.total == Total::Added {
-            merge.total = Total::Counted;
-        }
-        return Ok(below(ask.of(scope), Merge::Aggregates(merge)));
+        let plan = below(ask.of(scope), Merge::Aggregates(told(merge)));
+        let apart = Apart::of(route, &params, ast, (&["certname"], repeats(route)))?;
+        let apart = apart.map(|apart| Apart {
+            merge: told(apart.merge),
+            ..apart
+        });
+        let instead = apart.map(Apart::sifted);
+        return Ok(otherwise(plan, instead, unlisted::rows(route, &query)));
     }
-    let mut selection = Selection::new(route, &params, &query, &[])?;
-    selection.strip.extend(strip);
-    Ok(of_owned(selection, scope, Mark::Key, &params, settings))
+    listed(
+        (route, &params, &query),
+        scope,
+        (Mark::Key, strip),
+        settings,
+    )
 }
 
 /// What becomes of repeated names in rows of `route`.

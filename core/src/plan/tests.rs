@@ -5,6 +5,7 @@ mod history;
 mod merges;
 mod root;
 mod sets;
+mod unlisted;
 
 use super::*;
 use crate::merge::Merge;

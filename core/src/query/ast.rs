@@ -235,6 +235,28 @@ impl Ast {
         }
     }
 
+    /// Whether the query selects some of the records only.
+    pub fn has_condition(&self) -> bool {
+        self.condition().is_some()
+    }
+
+    /// Whether the query can only hold for one text in `column`.
+    pub fn pins(&self, column: &str) -> bool {
+        let pins = |clause: &[Node]| match clause {
+            [equals, field, value] => {
+                equals.text() == Some("=") && field.text() == Some(column) && value.text().is_some()
+            }
+            _ => false,
+        };
+        match self.condition() {
+            Some((_, [head, operands @ ..])) if head.text() == Some("and") => {
+                operands.iter().filter_map(Node::items).any(pins)
+            }
+            Some((_, condition)) => pins(condition),
+            None => false,
+        }
+    }
+
     pub(super) fn projects(&self) -> bool {
         any_clause(&self.root, &mut |clause| {
             clause.first().and_then(Node::text) == Some("extract")

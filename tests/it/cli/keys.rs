@@ -7,7 +7,7 @@ use tempfile::tempdir;
 use super::{load, write};
 
 /// The keys as they are specified; the ones without a number are our own.
-const SPECIFIED: [(&str, &str, &str, Option<&str>, &str); 22] = [
+const SPECIFIED: [(&str, &str, &str, Option<&str>, &str); 23] = [
     ("R269", "listen", "PDBMUX_LISTEN", Some("listen"), ":8080"),
     ("R271", "backends", "PDBMUX_BACKENDS", None, ""),
     ("R272", "merge", "PDBMUX_MERGE", Some("merge"), "freshness"),
@@ -83,6 +83,13 @@ const SPECIFIED: [(&str, &str, &str, Option<&str>, &str); 22] = [
         "PDBMUX_MAX_BODY_BYTES",
         None,
         "1073741824",
+    ),
+    (
+        "",
+        "max_listed_nodes",
+        "PDBMUX_MAX_LISTED_NODES",
+        None,
+        "20000",
     ),
     (
         "",

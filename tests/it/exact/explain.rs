@@ -1,3 +1,4 @@
+use pdbmux_core::settings::Strategy;
 use serde_json::{Value, json};
 
 use super::backend::{Backend, exact};
@@ -25,6 +26,7 @@ async fn an_answer_tells_what_was_asked_of_whom_and_what_was_left_out() {
     let mux = exact(&[&a, &b]).await;
     let told = explained(&mux, "/pdb/query/v4/inventory").await;
     assert_eq!(told["merge"], "exact");
+    assert_eq!(told["done_instead"], Value::Null);
     assert_eq!(told["plan"]["each_is_asked_for"], "the nodes that it owns");
     let shares = json!([
         {"backend": "pdb-a", "owns": 1, "left_out": ["moved"]},
@@ -39,6 +41,23 @@ async fn an_answer_tells_what_was_asked_of_whom_and_what_was_left_out() {
     };
     assert_eq!((rows("pdb-a"), rows("pdb-b")), (json!(1), json!(1)));
     assert_eq!(told["outcome"]["contributed"], 2);
+}
+
+#[tokio::test]
+async fn what_is_done_in_place_of_a_plan_is_told() {
+    let a = Backend::holding(&[("moved", 1), ("n", 1)]).await;
+    let b = Backend::holding(&[("moved", 2)]).await;
+    let mux = Pdbmux::with(&[&a.stub, &b.stub], |config| {
+        config.merge = Strategy::Exact;
+        config.max_listed_nodes = 0;
+    })
+    .await;
+    let told = explained(&mux, "/pdb/query/v4/inventory").await;
+    let each = &told["done_instead"]["each_is_asked_for"];
+    assert_eq!(
+        each,
+        "the nodes that it owns, or everything if that takes a long list"
+    );
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::backend::{Backend, exact};
 use crate::harness::Pdbmux;
-use crate::stub::Answer;
+use crate::stub::{Answer, Stub};
 
 const ENVIRONMENTS: &str = "/pdb/query/v4/environments";
 const PACKAGES: &str = "/pdb/query/v4/packages";
@@ -112,6 +112,21 @@ async fn a_path_that_only_stale_copies_hold_is_not_listed() {
 }
 
 #[tokio::test]
+async fn the_paths_of_a_backend_without_stale_copies_are_right_as_it_lists_them() {
+    let (a, b, mux) = pair().await;
+    for stub in [&a.stub, &b.stub] {
+        stub.on(PATHS, r#"[{"path":["p"],"type":"string"}]"#);
+        stub.on(CONTENTS, r#"[{"path":["p"]}]"#);
+    }
+    assert_eq!(
+        mux.ask(PATHS, &[]).await.json().as_array().unwrap().len(),
+        1
+    );
+    let is_asked = |stub: &Stub| stub.seen().iter().any(|it| it.target.starts_with(CONTENTS));
+    assert_eq!((is_asked(&a.stub), is_asked(&b.stub)), (true, false));
+}
+
+#[tokio::test]
 async fn a_backend_that_answers_one_of_its_questions_only_has_failed() {
     for (which, failure) in [
         (&[CONTENTS][..], Answer::status(500, "ill")),
@@ -126,10 +141,10 @@ async fn a_backend_that_answers_one_of_its_questions_only_has_failed() {
             stub.on(CONTENTS, format!(r#"[{{"path":{path}}}]"#));
         }
         for which in which {
-            b.stub.on(which, failure.clone());
+            a.stub.on(which, failure.clone());
         }
         let response = mux.ask(PATHS, &[]).await;
-        assert_eq!(response.ok(), r#"[{"path":["a"],"type":"string"}]"#);
+        assert_eq!(response.ok(), r#"[{"path":["b"],"type":"string"}]"#);
         assert_eq!(response.backends(), Some("1/2"));
         assert_eq!(response.missing().len(), 1, "{:?}", response.missing());
     }

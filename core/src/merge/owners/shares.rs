@@ -32,8 +32,11 @@ pub struct Shares {
 pub struct Share {
     /// AST that selects the records of those nodes; `None` if they are all that it holds.
     owned: Option<String>,
-    /// How many nodes it owns.
+    /// How many certnames that lists.
+    listed: usize,
+    /// How many nodes it owns, and how many of them are active.
     nodes: usize,
+    active: usize,
     /// The nodes that it holds and another owns, each certname as JSON.
     pub(super) stale: Vec<Box<[u8]>>,
     /// AST that selects the records of nodes that it holds and another does too; `None` if there are
@@ -62,6 +65,7 @@ impl FreshnessMap {
         let mut stale = owned.clone();
         let mut inactive = owned.clone();
         let mut contested = owned.clone();
+        let mut active = vec![0; among.len()];
         for (name, stamps) in &self.certnames {
             let place = |id: BackendId| among.iter().position(|known| *known == id);
             let holders = stamps
@@ -76,6 +80,7 @@ impl FreshnessMap {
             };
             let is_inactive = self.is_inactive(name, among[winner]);
             let is_contested = holders.clone().nth(1).is_some();
+            active[winner] += usize::from(!is_inactive);
             for (holder, _) in holders {
                 let names = if holder == winner {
                     &mut owned
@@ -98,16 +103,18 @@ impl FreshnessMap {
             [] => None,
             _ => Some(self::among(names)),
         });
-        let shares = among
-            .iter()
-            .zip(owned)
-            .zip(stale)
-            .zip(inactive)
-            .zip(contested)
-            .map(|((((id, owned), stale), inactive), contested)| {
+        let told = owned.into_iter().zip(stale).zip(inactive).zip(active);
+        let shares = among.iter().zip(told).zip(contested).map(
+            |((id, (((owned, stale), inactive), active)), contested)| {
                 let kept = |names: &[&[u8]]| names.iter().map(|name| Box::from(*name)).collect();
+                let listed = match (owned.len(), stale.len()) {
+                    (0, _) | (_, 0) => 0,
+                    (owned, stale) => owned.min(stale),
+                };
                 let share = Share {
                     nodes: owned.len(),
+                    active,
+                    listed,
                     stale: kept(&stale),
                     contested,
                     inactive: kept(&inactive),
@@ -116,7 +123,8 @@ impl FreshnessMap {
                     source: source.map(|name| (name.to_owned(), names[id.index()].clone())),
                 };
                 (*id, share)
-            });
+            },
+        );
         Shares {
             shares: shares.collect(),
         }
@@ -135,6 +143,12 @@ impl Shares {
         self.shares.iter().map(|(id, _)| *id)
     }
 
+    /// The most certnames that it takes to tell a backend which of its nodes it is asked for.
+    pub fn longest_list(&self) -> usize {
+        let listed = self.shares.iter().map(|(_, share)| share.listed);
+        listed.max().unwrap_or(0)
+    }
+
     /// Whether some node is held by more than one of the backends.
     pub fn overlap(&self) -> bool {
         self.shares.iter().any(|(_, share)| share.owned.is_some())
@@ -150,7 +164,7 @@ impl Shares {
     }
 
     /// The nodes that `backend` holds and another owns.
-    pub(super) fn stale(&self, backend: BackendId) -> HashSet<&[u8]> {
+    pub(crate) fn stale(&self, backend: BackendId) -> HashSet<&[u8]> {
         let share = self.of(backend);
         let stale = share.map_or(&[][..], |share| &share.stale);
         stale.iter().map(|name| &**name).collect()
@@ -163,9 +177,19 @@ impl Share {
         self.nodes
     }
 
+    /// How many active nodes it owns.
+    pub(crate) fn active(&self) -> usize {
+        self.active
+    }
+
     /// The nodes that it holds and another owns.
     pub fn stale(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.stale.iter().filter_map(|name| unquote(name))
+    }
+
+    /// How many certnames [`owned`](Self::owned) lists.
+    pub(crate) fn listed(&self) -> usize {
+        self.listed
     }
 
     /// AST that selects the records of the nodes that the backend owns; `None` if those are all
@@ -215,7 +239,7 @@ impl Share {
     }
 
     /// A comparison of the source fact, which is a constant inside one backend.
-    fn of_source(&self, atom: &Atom<'_>) -> Option<Truth> {
+    pub(crate) fn of_source(&self, atom: &Atom<'_>) -> Option<Truth> {
         let (source, backend) = self.source.as_ref()?;
         let (Field::Column(name) | Field::Fact(name)) = atom.field else {
             return None;

@@ -118,17 +118,22 @@ impl<'p> Layout<'p> {
             .map(|name| place(name))
             .collect();
         let name = plan.provenance.name.as_deref();
-        let by_node = matches!(plan.keep, Keep::Freshest | Keep::First | Keep::Owned);
+        let by_node = matches!(
+            plan.keep,
+            Keep::Freshest | Keep::First | Keep::Owned | Keep::OfOwner
+        );
         let stamp = match plan.keep {
             Keep::NewestReport => Some(place("report_timestamp")),
-            Keep::Freshest | Keep::First | Keep::Owned | Keep::Each(_) => None,
+            Keep::Freshest | Keep::First | Keep::Owned | Keep::OfOwner | Keep::Each(_) => None,
         };
         // A name that only pdbmux asked for decides nothing that the client sees (R069).
         let sees_name = plan.strip.iter().all(|column| column != "name");
         let replaces = match plan.keep {
             Keep::Freshest | Keep::First => true,
             // Where pdbmux puts no fact of its own, a real one of that name is a record like others.
-            Keep::Owned => matches!(plan.provenance.mark, Mark::Fact | Mark::FactsOnly),
+            Keep::Owned | Keep::OfOwner => {
+                matches!(plan.provenance.mark, Mark::Fact | Mark::FactsOnly)
+            }
             Keep::NewestReport | Keep::Each(_) => false,
         };
         let dropped_name = name
@@ -145,6 +150,7 @@ impl<'p> Layout<'p> {
             .iter()
             .map(|member| place(member))
             .collect();
+        // Records that are to be counted stay apart.
         let is_counted = plan.total == Total::Counted;
         let grouped = by_node && order.is_empty() && plan.takes_neighbours() && !is_counted;
         Self {

@@ -91,7 +91,7 @@ fn agreed_members(
     let vouched = freshness.is_some_and(|map| map.lists_by_bytes(reading.backend));
     let members = set.plan.order.members();
     let is_ours = |member: &String| match set.plan.keep {
-        Keep::Owned | Keep::Each(_) => {
+        Keep::Owned | Keep::OfOwner | Keep::Each(_) => {
             AGREED.contains(&&**member) || (vouched && member == "certname")
         }
         Keep::NewestReport | Keep::Freshest | Keep::First => vouched && member == "certname",

@@ -1,18 +1,17 @@
 //! Plans of the entities whose records belong to no node.
 
 use crate::Refusal;
-use crate::merge::aggregates::AggregateMerge;
-use crate::merge::fold::{FoldPlan, Repeats};
+use crate::merge::fold::Repeats;
 use crate::merge::records::{Keep, Total};
 use crate::merge::sets::{SetMerge, Shape};
 use crate::merge::{Fan, Merge};
-use crate::paging::RecordOrder;
 use crate::params::Params;
 use crate::plan::carrier::{self, Carrier};
-use crate::plan::records::{Paging, Selection, UNPAGED, ordered_within};
+use crate::plan::records::Selection;
+use crate::plan::unlisted::Apart;
 use crate::plan::{Ask, Scope, merge_of_records};
 use crate::provenance::Mark;
-use crate::query::{Ast, Column, Extract, Query};
+use crate::query::{Ast, Query};
 use crate::route::Route;
 use crate::settings::Settings;
 
@@ -54,7 +53,7 @@ pub(in crate::plan) fn plan(
         (&[], Vec::new())
     } else {
         let paths = Ask::own("/pdb/query/v4/fact-contents", &[("query", LIVING_PATHS)]);
-        (&["path"], vec![paths.of(Scope::Living)])
+        (&["path"], vec![paths.of(Scope::Mixed)])
     };
     let merge = Merge::Set(SetMerge {
         identity: route.row.identity,
@@ -106,62 +105,20 @@ fn records(
 
 /// A query that computes or groups; `None` if it lists records.
 ///
-/// A backend is asked to group by the identity too. A row is then what the client's functions make
-/// of one record, so that a record which several backends list can be told.
+/// Each record is asked for by itself, so that one which several backends list can be told.
 fn aggregates(
     route: &Route<'_>,
     params: &Params<'_>,
     ast: &Ast,
 ) -> Result<Option<Question>, Refusal> {
-    let Some(extract) = ast.extract() else {
-        return Ok(None);
-    };
-    let Some((fold, mut forwarded)) = FoldPlan::new(extract, Repeats::Named)? else {
-        return Ok(None);
-    };
-    let Paging { window, order_by } = Paging::of(params)?;
-    ordered_within(extract, &order_by)?;
-    let identity = route.row.identity.iter().map(|name| (*name).to_owned());
-    let strip: Vec<_> = identity
-        .clone()
-        .filter(|name| !forwarded.projects(name))
-        .collect();
-    let is_one_row = extract.group_by.is_empty();
-    let nothing = fold.of_nothing().filter(|_| is_one_row);
-    // Else every backend refuses it, and is to do so in its own words.
-    if is_grouped_by_all(extract) {
-        let unseen = strip.iter().cloned().map(Column::Plain);
-        forwarded.columns.extend(unseen);
-        let missing = identity
-            .map(Column::Plain)
-            .filter(|column| !extract.group_by.contains(column));
-        forwarded.group_by.extend(missing);
-    }
-    let mut changes = vec![("query", Some(ast.with_extract(&forwarded)))];
-    changes.extend(UNPAGED);
-    let merge = AggregateMerge {
-        fold: fold.of_records(),
-        filter: None,
-        order: RecordOrder::new(&order_by, route.row.entity),
-        window,
-        total: if params.is_true("include_total") {
-            Total::Counted
-        } else {
-            Total::Unasked
+    let how = (route.row.identity, Repeats::Named);
+    let apart = Apart::of(route, params, ast, how)?;
+    Ok(apart.map(|apart| Question {
+        ask: apart.ask,
+        shape: Shape::AsItCame {
+            strip: apart.strip,
+            nothing: apart.nothing,
         },
-        source: None,
-    };
-    Ok(Some(Question {
-        ask: Ask::new(route.path, params, &changes),
-        shape: Shape::AsItCame { strip, nothing },
-        then: Merge::Aggregates(merge),
+        then: Merge::Aggregates(apart.merge),
     }))
-}
-
-/// Whether every plain column is one that is grouped by.
-fn is_grouped_by_all(extract: &Extract) -> bool {
-    extract.columns.iter().all(|column| match column {
-        Column::Plain(_) => extract.group_by.contains(column),
-        Column::Function { .. } => true,
-    })
 }

@@ -156,17 +156,19 @@ impl Choice {
                 subject.served += 1;
                 Fate::Serve
             }
-            Keep::First | Keep::Freshest | Keep::NewestReport => match subject.winner {
-                Some(winner) if winner == from => Fate::Serve,
-                Some(_) => Fate::Drop,
-                None if subject.expected == from => {
-                    subject.winner = Some(from);
-                    let dropped = self.held.remove(&number).unwrap_or_default();
-                    self.forget(&dropped);
-                    Fate::Serve
+            Keep::First | Keep::Freshest | Keep::NewestReport | Keep::OfOwner => {
+                match subject.winner {
+                    Some(winner) if winner == from => Fate::Serve,
+                    Some(_) => Fate::Drop,
+                    None if subject.expected == from => {
+                        subject.winner = Some(from);
+                        let dropped = self.held.remove(&number).unwrap_or_default();
+                        self.forget(&dropped);
+                        Fate::Serve
+                    }
+                    None => Fate::Hold,
                 }
-                None => Fate::Hold,
-            },
+            }
         }
     }
 
