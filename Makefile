@@ -67,6 +67,12 @@ oracle: ## The score of merge: exact against the oracle, by feature (as e2e)
 	$(CARGO) build --release
 	$(CARGO) run --quiet -p pdbmux-e2e --bin oracle
 
+.PHONY: cost
+cost: ## What merge: exact costs on 5,000 nodes that both backends hold (as e2e)
+	e2e/setup.sh
+	$(CARGO) build --release
+	$(CARGO) run --quiet -p pdbmux-e2e --bin cost
+
 .PHONY: bench
 bench: ## What pdbmux costs beside nginx, as one table (Debian or Ubuntu, as root)
 	bench/setup.sh

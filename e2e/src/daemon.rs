@@ -49,6 +49,7 @@ pub fn pdbmux<M: Borrow<Member>>(
             .iter()
             .map(|(name, value)| format!("{name}={value}")),
     );
+    command.extend(settings.variables.iter().cloned());
     command.push(settings.pdbmux_binary()?.to_string_lossy().into_owned());
     start(settings, "pdbmux", port, &command, "/healthz")
 }

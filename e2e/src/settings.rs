@@ -51,6 +51,8 @@ pub struct Settings {
     pub lifetime: Lifetime,
     /// The pdbmux to test, where it is named.
     pub binary: Option<PathBuf>,
+    /// Variables that it gets beside those of a test, as `NAME=VALUE`.
+    pub variables: Vec<String>,
     /// Backends from outside; empty when the rig runs its own.
     pub outside: Vec<Outside>,
 }
@@ -86,6 +88,7 @@ impl Settings {
                 Lifetime::Bound
             },
             binary: env::var_os("PDBMUX_E2E_BIN").map(PathBuf::from),
+            variables: Vec::new(),
             outside: match env::var("PDBMUX_E2E_BACKENDS") {
                 Ok(text) => parse_backends(&text, content)?,
                 Err(_) => Vec::new(),

@@ -14,7 +14,7 @@ use pdbmux_e2e::oracle::score::Score;
 use pdbmux_e2e::rig::{Plan, Size};
 use pdbmux_e2e::settings::{Lifetime, Settings};
 
-const USAGE: &str = "usage: oracle [--only FEATURE]... [--estate NAME]... [--random N] [--seed N] [--mode MODE] [--bin PATH] [--keep] [--alone] [--show N] [--list] [--ask LINE]...
+const USAGE: &str = "usage: oracle [--only FEATURE]... [--estate NAME]... [--random N] [--seed N] [--mode MODE] [--bin PATH] [--set NAME=VALUE]... [--keep] [--alone] [--show N] [--list] [--ask LINE]...
   --only FEATURE  features whose name contains this
   --estate NAME   this estate instead of all: rig, disjoint, shared, cloned, retired, three, locale
   --ask LINE      this question alone, written as in the corpus
@@ -22,6 +22,7 @@ const USAGE: &str = "usage: oracle [--only FEATURE]... [--estate NAME]... [--ran
   --seed N        what they are made from (1)
   --mode MODE     pdbmux's merge (exact)
   --bin PATH      the pdbmux to test (the newest build in target)
+  --set NAME=VALUE  a variable of pdbmux's configuration, such as PDBMUX_MAX_LISTED_NODES=0
   --keep          leave the servers running, and use them again
   --show N        differences shown of each feature (5)
   --alone         pdbmux in front of the union alone: whatever differs is no matter of merging
@@ -143,6 +144,7 @@ fn options(settings: &mut Settings) -> Result<Options> {
             "--seed" => options.seed = value()?.parse().context("--seed needs a number")?,
             "--random" => options.random = value()?.parse().context("--random needs a number")?,
             "--bin" => settings.binary = Some(value()?.into()),
+            "--set" => settings.variables.push(value()?),
             "--keep" => settings.lifetime = Lifetime::Kept,
             "--alone" => options.before = Before::Union,
             "--list" => options.list = true,
