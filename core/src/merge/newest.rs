@@ -151,6 +151,7 @@ mod tests {
         let context = Context {
             backends: &[],
             freshness: None,
+            shares: None,
         };
         let merged = merge(&plan, &round, context);
         let Outcome::Answer(answer) = merged.outcome else {

@@ -102,7 +102,7 @@ impl Uncertain {
         around: &str,
         settings: Option<&Settings>,
     ) {
-        let within = reach.into(subquery, around);
+        let within = reach.into(subquery);
         let mut doubts = Vec::new();
         if subquery.is_cut {
             doubts.push(Doubt::LimitInSubquery);
@@ -133,9 +133,11 @@ impl Uncertain {
 enum Reach {
     /// Those of the nodes that it owns: what it holds of them is what counts.
     Owned,
-    /// All that it holds of the past, also of nodes that have moved on. A report and its events are
-    /// the same wherever they are held.
-    History,
+    /// All reports that it holds, also of nodes that have moved on. A report and its events are the
+    /// same wherever they are held.
+    Reports,
+    /// The events of those.
+    Events,
     /// Names that many nodes have in common.
     Names,
     /// Whatever one backend has.
@@ -146,9 +148,8 @@ impl Reach {
     /// The reach of a route; `None` where no query is read or none can differ.
     fn of(route: &Route<'_>) -> Option<Self> {
         match (route.row.exact, route.row.entity) {
-            (_, "reports" | "events" | "event-counts" | "aggregate-event-counts") => {
-                Some(Self::History)
-            }
+            (_, "reports") => Some(Self::Reports),
+            (_, "events" | "event-counts" | "aggregate-event-counts") => Some(Self::Events),
             (Rule::Owned | Rule::OwnedBelow | Rule::OfNode | Rule::EdgesOfCatalog, _) => {
                 Some(Self::Owned)
             }
@@ -157,23 +158,23 @@ impl Reach {
         }
     }
 
-    /// Which of its records a backend looks at for `subquery` in a query for `around`; `None` if
-    /// others decide as well.
-    fn into(self, subquery: &Subquery<'_>, around: &str) -> Option<Self> {
+    /// Which of its records a backend looks at for `subquery`; `None` if others decide as well.
+    fn into(self, subquery: &Subquery<'_>) -> Option<Self> {
         let entity = subquery.entity.replace('-', "_");
         match (self, &*entity) {
             // Where a record names one, its backend knows it, and it is nothing but its name.
-            (Self::Owned | Self::History, "environments" | "producers") => {
+            (Self::Owned | Self::Reports | Self::Events, "environments" | "producers") => {
                 let names = subquery.is_implied()
                     || subquery.joins("environment", "name")
                     || subquery.joins("producer", "name");
                 names.then_some(Self::Names)
             }
             (Self::Owned, "reports" | "events") => {
-                if subquery.joins("latest_report_hash", "hash")
-                    || subquery.joins("latest_report_hash", "report")
-                {
-                    return Some(Self::History);
+                if subquery.joins("latest_report_hash", "hash") {
+                    return Some(Self::Reports);
+                }
+                if subquery.joins("latest_report_hash", "report") {
+                    return Some(Self::Events);
                 }
                 // Of what has been, the owner holds the latest for certain.
                 let is_theirs = subquery.is_implied() || subquery.joins("certname", "certname");
@@ -183,15 +184,22 @@ impl Reach {
                 let is_theirs = subquery.is_implied() || subquery.joins("certname", "certname");
                 is_theirs.then_some(Self::Owned)
             }
-            (Self::History, "reports" | "events") => {
-                // A report and its events belong together; two reports do by their node.
-                let is_theirs = (subquery.is_implied() && entity != around)
-                    || ["report", "hash"].iter().any(|outer| {
-                        subquery.joins(outer, "report") || subquery.joins(outer, "hash")
-                    });
-                is_theirs.then_some(Self::History)
+            // What a stale copy says of its node is not what the owner says.
+            (Self::Reports | Self::Events, "reports" | "events") if subquery.asks_of_node() => None,
+            // Two reports, or two events, are related by their node: others may hold more of its.
+            (Self::Events, "reports") => {
+                let is_theirs = subquery.is_implied() || subquery.joins("report", "hash");
+                is_theirs.then_some(Self::Reports)
             }
-            (Self::Owned | Self::History | Self::Names | Self::OneBackend, _) => None,
+            (Self::Reports, "events") => {
+                let is_theirs = subquery.is_implied() || subquery.joins("hash", "report");
+                is_theirs.then_some(Self::Events)
+            }
+            (Self::Reports, "reports") => subquery.joins("hash", "hash").then_some(Self::Reports),
+            (Self::Events, "events") => subquery.joins("report", "report").then_some(Self::Events),
+            (Self::Owned | Self::Reports | Self::Events | Self::Names | Self::OneBackend, _) => {
+                None
+            }
         }
     }
 }
@@ -413,6 +421,58 @@ mod tests {
             (
                 "events",
                 r#"["subquery","nodes",["=","certname","a"]]"#,
+                &[SEES],
+            ),
+            // Two of a kind are related by their node, whose others may be elsewhere.
+            (
+                "reports",
+                r#"["subquery","reports",["=","status","failed"]]"#,
+                &[SEES],
+            ),
+            (
+                "reports",
+                r#"["and",["not",["subquery","reports",["=","status","failed"]]],["=","noop",true]]"#,
+                &[SEES],
+            ),
+            (
+                "events",
+                r#"["subquery","events",["=","status","x"]]"#,
+                &[SEES],
+            ),
+            (
+                "event-counts",
+                r#"["subquery","reports",["subquery","reports",["=","status","x"]]]"#,
+                &[SEES],
+            ),
+            (
+                "reports",
+                r#"["in","hash",["extract","hash",["select_reports",["=","status","x"]]]]"#,
+                &[],
+            ),
+            (
+                "events",
+                r#"["in","report",["from","events",["extract","report",["=","status","x"]]]]"#,
+                &[],
+            ),
+            // A stale copy has a latest report too.
+            (
+                "events",
+                r#"["subquery","reports",["not",["=","latest_report?",true]]]"#,
+                &[SEES],
+            ),
+            (
+                "events",
+                r#"["in","report",["extract","hash",["select_reports",["=","latest_report?",true]]]]"#,
+                &[SEES],
+            ),
+            (
+                "reports",
+                r#"["subquery","events",["=",["node","active"],true]]"#,
+                &[SEES],
+            ),
+            (
+                "reports",
+                r#"["subquery","events",["=","node_state","active"]]"#,
                 &[SEES],
             ),
             ("fact-names", fact, &[SEES]),

@@ -307,7 +307,7 @@ fn opens_subquery(head: &Node) -> bool {
 }
 
 /// Whether `test` holds for `clause` or one that it connects, subqueries left out (R076).
-fn any_clause(clause: &[Node], test: &mut impl FnMut(&[Node]) -> bool) -> bool {
+pub(super) fn any_clause(clause: &[Node], test: &mut impl FnMut(&[Node]) -> bool) -> bool {
     // What stands behind an `extract` first is its columns.
     let operands = match clause.first() {
         Some(head) if head.text() == Some("extract") => clause.get(2..),

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::ast::{Ast, Node};
+use super::ast::{Ast, Node, any_clause};
 use super::from::{From, is_paging, paging};
 use crate::json::{Span, quote};
 
@@ -117,6 +117,21 @@ impl<'q> Subquery<'q> {
     /// Whether each of its rows must have `column` be `true`.
     pub fn demands(&self, column: &str) -> bool {
         self.condition().is_some_and(|it| demands(it, column))
+    }
+
+    /// Whether its condition asks what is a matter of the node: which of its reports is the latest,
+    /// or whether it is active. A stale copy answers that of itself.
+    pub fn asks_of_node(&self) -> bool {
+        let asks = |clause: &[Node]| match clause {
+            [_, field, ..] => match field.items() {
+                None => matches!(field.text(), Some("latest_report?" | "node_state")),
+                Some([head, ..]) => head.text() == Some("node"),
+                Some([]) => false,
+            },
+            _ => false,
+        };
+        let condition = self.condition().and_then(Node::items);
+        condition.is_some_and(|it| any_clause(it, &mut |clause| asks(clause)))
     }
 
     /// What asks for its rows apart; `None` where that cannot be told, and for what a backend would

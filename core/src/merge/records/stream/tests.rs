@@ -185,7 +185,7 @@ proptest! {
             })
             .collect();
         let names: Vec<_> = (0..estates.len()).map(|at| format!("pdb{at}")).collect();
-        let context = Context { backends: &names, freshness: Some(&map) };
+        let context = Context { backends: &names, freshness: Some(&map), shares: None };
         let Outcome::Answer(whole) = merge(&plan, &round, &vec![None; round.len()], context).outcome
         else {
             panic!("no answer");
