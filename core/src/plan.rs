@@ -174,10 +174,8 @@ fn plan_as_it_came(
         Rule::Owned => exact::owned(route, params, settings).map(exact::known_by_all),
         Rule::OwnedBelow => exact::owned(route, params, settings),
         Rule::Set => exact::sets::plan(route, params, settings).map(Plan::Fan),
-        Rule::Subjects => exact::history(exact::subjects::counts(route, params)?, route, params),
-        Rule::Summaries => {
-            exact::history(exact::subjects::summaries(route, params)?, route, params)
-        }
+        Rule::Subjects => exact::subjects::counts(route, params, settings),
+        Rule::Summaries => exact::subjects::summaries(route, params, settings),
         Rule::Nodes
         | Rule::Facts
         | Rule::NamedFacts

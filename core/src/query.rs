@@ -166,6 +166,16 @@ impl Query {
         matches!(self, Self::Ast(ast) if ast.requires(clause))
     }
 
+    /// Whether its conditions use these operators alone, subqueries left out. What `in` is followed
+    /// by counts as one: `array`, `extract` or `from`.
+    pub fn uses_only(&self, operators: &[&str]) -> bool {
+        match self {
+            Self::Absent => true,
+            Self::Text => false,
+            Self::Ast(ast) => ast.uses_only(operators),
+        }
+    }
+
     /// Whether it is text that pdbmux cannot read as AST (R079).
     pub fn is_text(&self) -> bool {
         matches!(self, Self::Text)

@@ -123,6 +123,7 @@ impl<'e> Merging<'e> {
         let context = Context {
             backends: &self.settings.backends,
             freshness: Some(&self.map),
+            shares: None,
         };
         let merged = self
             .fan

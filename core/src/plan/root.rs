@@ -95,7 +95,7 @@ pub(super) fn of_entity(
 
 /// The request as it came, to each backend in turn: what it means is theirs to say, and most often it
 /// is refused by all of them.
-fn as_it_came(route: &Route<'_>, params: &Params<'_>, settings: &Settings) -> Plan {
+pub(super) fn as_it_came(route: &Route<'_>, params: &Params<'_>, settings: &Settings) -> Plan {
     let doubts = match settings.backends.len() {
         ..2 => Vec::new(),
         _ => vec![Doubt::OneBackend],

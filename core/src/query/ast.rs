@@ -257,6 +257,21 @@ impl Ast {
         }
     }
 
+    pub(super) fn uses_only(&self, operators: &[&str]) -> bool {
+        let is_other = |clause: &[Node]| {
+            let name = clause.first().and_then(Node::text);
+            name.is_none_or(|name| !operators.contains(&name))
+        };
+        let uses_other = |clause: &[Node]| match clause {
+            [head, _, rows] if head.text() == Some("in") => {
+                is_other(clause) || rows.items().is_none_or(is_other)
+            }
+            _ => is_other(clause),
+        };
+        let condition = self.condition().map(|(_, condition)| condition);
+        !condition.is_some_and(|it| any_clause(it, &mut |clause| uses_other(clause)))
+    }
+
     pub(super) fn projects(&self) -> bool {
         any_clause(&self.root, &mut |clause| {
             clause.first().and_then(Node::text) == Some("extract")

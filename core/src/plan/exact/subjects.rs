@@ -10,9 +10,13 @@ use crate::merge::{Fan, Merge};
 use crate::paging::{OrderBy, RecordOrder, Window};
 use crate::params::Params;
 use crate::plan::records::Paging;
-use crate::plan::{Ask, history};
+use crate::plan::root::as_it_came;
+use crate::plan::{Ask, Plan, history};
 use crate::query::Query;
 use crate::route::Route;
+use crate::settings::Settings;
+
+use super::history as of_history;
 
 use super::newest;
 
@@ -43,30 +47,47 @@ const COMMON: [&str; 5] = [
     "include_facts_expiration",
 ];
 
+/// What `/aggregate-event-counts` knows of a query: PuppetDB compiles it the old way too, and refuses
+/// whatever one of the two ways does not know (section 10.2 of the wire notes).
+const OLD_OPERATORS: [&str; 11] = [
+    "and", "or", "not", "=", ">", ">=", "<", "<=", "~", "in", "extract",
+];
+
 /// `/event-counts`. Counts of events add up. Counts of the nodes that they happened on
 /// (`count_by=certname`) do not, since a node that moved has reports in several backends.
-pub(in crate::plan) fn counts(route: &Route<'_>, params: &Params<'_>) -> Result<Fan, Refusal> {
+pub(in crate::plan) fn counts(
+    route: &Route<'_>,
+    params: &Params<'_>,
+    settings: &Settings,
+) -> Result<Plan, Refusal> {
     let added = history::event_counts(route, params)?;
     let Merge::Aggregates(merge) = &added.merge else {
-        return Ok(added);
+        return of_history(added, route, params);
     };
+    if !counts_nodes(params) {
+        return of_history(added, route, params);
+    }
     let order_by = Paging::of(params)?.order_by;
     let subject = params.get("summarize_by").and_then(Subject::named);
     let known = [&APPLIED[..], &["pretty"]].concat();
     if let Some(subject) = subject
-        && counts_nodes(params)
         && is_ordered_by_counts(subject, &order_by)
         && let Some(query) = condition(params, &known)?
     {
         let merge = nodes_on(subject, merge.clone());
-        return Ok(Fan::new(events(subject, params, &query), merge));
+        let fan = Fan::new(events(subject, params, &query), merge);
+        return of_history(fan, route, params);
     }
-    Ok(added)
+    Ok(as_it_came(route, params, settings))
 }
 
 /// `/aggregate-event-counts`: made of the event counts of each subject, of which a backend knows
 /// its own part only.
-pub(in crate::plan) fn summaries(route: &Route<'_>, params: &Params<'_>) -> Result<Fan, Refusal> {
+pub(in crate::plan) fn summaries(
+    route: &Route<'_>,
+    params: &Params<'_>,
+    settings: &Settings,
+) -> Result<Plan, Refusal> {
     let by_node = counts_nodes(params);
     let mut known = SUMMARIZING.to_vec();
     if !by_node {
@@ -74,9 +95,9 @@ pub(in crate::plan) fn summaries(route: &Route<'_>, params: &Params<'_>) -> Resu
     }
     let names = params.get("summarize_by").unwrap_or_default();
     let subjects: Option<Vec<_>> = names.split(',').map(Subject::named).collect();
-    let (Some(subjects), Some(query)) = (subjects, condition(params, &known)?) else {
-        // For the backends to refuse, in their own words.
-        return Ok(history::aggregate_event_counts(route, params));
+    let query = condition(params, &known)?.filter(|query| query.uses_only(&OLD_OPERATORS));
+    let (Some(subjects), Some(query)) = (subjects, query) else {
+        return Ok(as_it_came(route, params, settings));
     };
     let mut asks = Vec::new();
     let mut summaries = Vec::new();
@@ -102,10 +123,11 @@ pub(in crate::plan) fn summaries(route: &Route<'_>, params: &Params<'_>) -> Resu
     }
     let further = asks.split_off(1);
     let ask = asks.swap_remove(0);
-    Ok(Fan {
+    let fan = Fan {
         further,
         ..Fan::new(ask, Merge::Summaries(Summaries(summaries)))
-    })
+    };
+    of_history(fan, route, params)
 }
 
 /// `/event-counts` of the newest events: all of them are asked for, and counted here. `None` for what
@@ -190,7 +212,11 @@ fn condition(params: &Params<'_>, known: &[&str]) -> Result<Option<Query>, Refus
     };
     let count_by = params.get("count_by").unwrap_or("resource");
     let filter = params.get("counts_filter");
-    let query = Query::read(params.get("query"))?;
+    let query = match Query::read(params.get("query"))? {
+        // To events an empty list is no filter.
+        query if query.is_empty() => Query::Absent,
+        query => query,
+    };
     let can_be = params.pairs().all(is_known)
         && ["resource", "certname"].contains(&count_by)
         && filter.is_none_or(|filter| CountsFilter::parse(filter).is_some())

@@ -4,12 +4,16 @@ use super::*;
 use crate::merge::sets::{SetMerge, Shape};
 use crate::plan::carrier;
 
-fn exact(target: &str) -> Result<Fan, Refusal> {
+fn planned_exact(target: &str) -> Result<Plan, Refusal> {
     let settings = Settings {
         strategy: Strategy::Exact,
         ..settings()
     };
-    match planned_with(&settings, &format!("/pdb/query/v4/{}", encoded(target)))? {
+    planned_with(&settings, &format!("/pdb/query/v4/{}", encoded(target)))
+}
+
+fn exact(target: &str) -> Result<Fan, Refusal> {
+    match planned_exact(target)? {
         Plan::Fan(fan) => Ok(fan),
         other => panic!("{target}: {other:?}"),
     }
@@ -168,4 +172,32 @@ fn summaries_ask_for_each_subject_and_nodes_for_their_events() {
     let columns = r#""status","corrective_change","certname""#;
     let expected = format!(r#"["extract",[{columns}],{latest},["group_by",{columns}]]"#);
     assert_eq!(query_of(&ask), Some(expected));
+}
+
+#[test]
+fn what_the_old_compiler_does_not_know_is_for_the_backends_to_refuse() {
+    let planned = |query: &str| {
+        let target = format!("aggregate-event-counts?summarize_by=certname&query={query}");
+        planned_exact(&target).unwrap()
+    };
+    for known in [
+        r#"["or",["=","a",1],["not",["~","b","c"]],[">=","d",2]]"#,
+        r#"["in","certname",["extract","certname",["select_facts",["null?","value",true]]]]"#,
+        "[]",
+    ] {
+        assert!(matches!(planned(known), Plan::Fan(_)), "{known}");
+    }
+    for unknown in [
+        r#"["nosuch","x"]"#,
+        r#"["null?","status",true]"#,
+        r#"["not",["and",["=","a",1],["null?","status",true]]]"#,
+        r#"["in","certname",["array",["a"]]]"#,
+        r#"["in","certname",["from","nodes",["extract","certname"]]]"#,
+        r#"["subquery","reports",["=","a",1]]"#,
+    ] {
+        let Plan::Turns(_, Turns::Configured, doubts) = planned(unknown) else {
+            panic!("{unknown} is merged")
+        };
+        assert_eq!(doubts.first(), Some(&Doubt::OneBackend), "{unknown}");
+    }
 }
