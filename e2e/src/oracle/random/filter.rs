@@ -30,7 +30,7 @@ pub(super) fn state(dice: &mut Dice, entity: &Entity) -> Option<Value> {
 
 /// A condition on what another entity holds of the node.
 pub(super) fn subquery(dice: &mut Dice, sample: &Sample) -> Value {
-    let inner = match dice.below(4) {
+    let inner = match dice.below(7) {
         0 => (
             "facts",
             json!([
@@ -46,6 +46,22 @@ pub(super) fn subquery(dice: &mut Dice, sample: &Sample) -> Value {
         2 => (
             "reports",
             json!(["=", "status", dice.pick(&["failed", "changed"])]),
+        ),
+        3 => (
+            "reports",
+            json!([
+                "and",
+                ["=", "latest_report?", dice.chance(80)],
+                ["=", "status", dice.pick(&["failed", "changed"])]
+            ]),
+        ),
+        4 => (
+            "events",
+            json!(["=", "status", dice.pick(&["failure", "noop"])]),
+        ),
+        5 => (
+            "fact_contents",
+            json!(["and", ["=", "name", "site"], ["~", "value", "^[ab]$"]]),
         ),
         _ => (
             "nodes",
