@@ -2,7 +2,8 @@
 //! pdbmux should answer.
 //!
 //! A [`corpus`] of questions, and questions made at [`random`], are put to both; what comes back
-//! must be the same but for what [`tolerated`] lists. [`score`] prints the result by feature.
+//! must be the same but for what [`tolerated`] lists. The [`rewriter`] is held against its rule by
+//! the backends themselves. [`score`] prints the result by feature.
 
 pub mod ask;
 pub mod canon;
@@ -12,6 +13,7 @@ pub mod estates;
 pub mod field;
 pub mod ground;
 pub mod random;
+pub mod rewriter;
 pub mod sample;
 pub mod score;
 pub mod shape;

@@ -9,16 +9,18 @@ use anyhow::{Context as _, Result, bail};
 use pdbmux_e2e::oracle::corpus::{self, Case};
 use pdbmux_e2e::oracle::ground::{Before, Content, field};
 use pdbmux_e2e::oracle::random;
+use pdbmux_e2e::oracle::rewriter::Rewriter;
 use pdbmux_e2e::oracle::sample::Sample;
 use pdbmux_e2e::oracle::score::Score;
 use pdbmux_e2e::rig::{Plan, Size};
 use pdbmux_e2e::settings::{Lifetime, Settings};
 
-const USAGE: &str = "usage: oracle [--only FEATURE]... [--estate NAME]... [--random N] [--seed N] [--mode MODE] [--bin PATH] [--set NAME=VALUE]... [--keep] [--alone] [--show N] [--list] [--ask LINE]...
+const USAGE: &str = "usage: oracle [--only FEATURE]... [--estate NAME]... [--random N] [--rewrites N] [--seed N] [--mode MODE] [--bin PATH] [--set NAME=VALUE]... [--keep] [--alone] [--show N] [--list] [--ask LINE]...
   --only FEATURE  features whose name contains this
   --estate NAME   this estate instead of all: rig, disjoint, shared, cloned, retired, three, locale
   --ask LINE      this question alone, written as in the corpus
   --random N      questions made at random, of each estate (300)
+  --rewrites N    filters of each entity for the rewriter, of each estate (50)
   --seed N        what they are made from (1)
   --mode MODE     pdbmux's merge (exact)
   --bin PATH      the pdbmux to test (the newest build in target)
@@ -37,6 +39,7 @@ struct Options {
     mode: String,
     seed: u64,
     random: u64,
+    rewrites: u64,
     show: usize,
     list: bool,
     before: Before,
@@ -89,9 +92,17 @@ fn run() -> Result<ExitCode> {
         )?;
         let cases = cases(&options, &sample)?;
         let started = Instant::now();
-        score.add(name, field.run(&cases)?);
+        let mut outcomes = field.run(&cases)?;
+        if options.asked.is_empty() && options.before == Before::Backends {
+            let rewriter = Rewriter::new(&field.backends)?;
+            let is_meant = |feature: &str| options.means(feature);
+            outcomes.extend(rewriter.run(options.seed, options.rewrites, &sample, &is_meant)?);
+        }
         let took = started.elapsed();
-        eprintln!("oracle: {} questions of {name} in {took:.1?}", cases.len());
+        let count = outcomes.len();
+        score.add(name, outcomes);
+        let held = score.latest();
+        eprintln!("oracle: {count} questions of {name} in {took:.1?}, held {held}");
     }
     write!(stdout(), "{}", score.report(options.show))?;
     Ok(if score.is_clean() {
@@ -111,10 +122,14 @@ fn cases(options: &Options, sample: &Sample) -> Result<Vec<Case>> {
     }
     let mut cases = corpus::cases(sample)?;
     cases.extend(random::cases(options.seed, options.random, sample));
-    if !options.only.is_empty() {
-        cases.retain(|case| options.only.iter().any(|it| case.feature.contains(it)));
-    }
+    cases.retain(|case| options.means(&case.feature));
     Ok(cases)
+}
+
+impl Options {
+    fn means(&self, feature: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|it| feature.contains(it))
+    }
 }
 
 fn options(settings: &mut Settings) -> Result<Options> {
@@ -125,6 +140,7 @@ fn options(settings: &mut Settings) -> Result<Options> {
         mode: "exact".into(),
         seed: 1,
         random: 300,
+        rewrites: 50,
         show: 5,
         list: false,
         before: Before::Backends,
@@ -143,6 +159,9 @@ fn options(settings: &mut Settings) -> Result<Options> {
             "--mode" => options.mode = value()?,
             "--seed" => options.seed = value()?.parse().context("--seed needs a number")?,
             "--random" => options.random = value()?.parse().context("--random needs a number")?,
+            "--rewrites" => {
+                options.rewrites = value()?.parse().context("--rewrites needs a number")?;
+            }
             "--bin" => settings.binary = Some(value()?.into()),
             "--set" => settings.variables.push(value()?),
             "--keep" => settings.lifetime = Lifetime::Kept,

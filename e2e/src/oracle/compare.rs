@@ -180,24 +180,26 @@ fn rows(
             (Vec::new(), apart_as_sets(&whole, &normal_said).1)
         }
     };
-    if !missing.is_empty() || !extra.is_empty() {
-        let mut lines = vec![format!(
-            "union {} rows, pdbmux {}: {} missing, {} too many",
-            wanted.len(),
-            said.len(),
-            missing.len(),
-            extra.len()
-        )];
-        for (sign, rows) in [("-", &missing), ("+", &extra)] {
-            let shown = rows.iter().take(SHOWN);
-            lines.extend(shown.map(|row| format!("{sign} {}", brief(row))));
-        }
-        found.push(Difference {
-            what: What::Rows,
-            lines,
-        });
-    }
+    let counts = format!("union {} rows, pdbmux {}", wanted.len(), said.len());
+    found.extend(rows_apart(&counts, &missing, &extra));
     Ok(found)
+}
+
+/// The difference of rows that are missing or too many, if there are such.
+pub(super) fn rows_apart(counts: &str, missing: &[String], extra: &[String]) -> Option<Difference> {
+    if missing.is_empty() && extra.is_empty() {
+        return None;
+    }
+    let (few, many) = (missing.len(), extra.len());
+    let mut lines = vec![format!("{counts}: {few} missing, {many} too many")];
+    for (sign, rows) in [("-", missing), ("+", extra)] {
+        let shown = rows.iter().take(SHOWN);
+        lines.extend(shown.map(|row| format!("{sign} {}", brief(row))));
+    }
+    Some(Difference {
+        what: What::Rows,
+        lines,
+    })
 }
 
 fn sequence(wanted: &[Json], said: &[Json]) -> Vec<Difference> {
@@ -217,8 +219,9 @@ fn sequence(wanted: &[Json], said: &[Json]) -> Vec<Difference> {
     }]
 }
 
-/// What one has and the other has not, each as often as it has it more often.
-fn apart_as_sets(wanted: &[Json], said: &[Json]) -> (Vec<String>, Vec<String>) {
+/// What the first has and the second has not, and the reverse, each as often as it has it more
+/// often.
+pub(super) fn apart_as_sets(wanted: &[Json], said: &[Json]) -> (Vec<String>, Vec<String>) {
     let mut counts: BTreeMap<String, i64> = BTreeMap::new();
     for row in wanted {
         *counts.entry(row.spell()).or_default() += 1;

@@ -53,33 +53,12 @@ pub enum Verdict {
 impl Field {
     /// Asks everything; outcomes in the order of the questions.
     pub fn run(&self, cases: &[Case]) -> Result<Vec<Outcome>> {
-        let next = AtomicUsize::new(0);
-        let work = || -> Result<Vec<(usize, Verdict)>> {
-            let mut done = Vec::new();
-            loop {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some(case) = cases.get(at) else {
-                    return Ok(done);
-                };
-                done.push((at, self.judge(&case.ask)?));
-            }
-        };
-        let mut verdicts = thread::scope(|scope| {
-            let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(work)).collect();
-            let mut all = Vec::new();
-            for worker in workers {
-                all.extend(worker.join().map_err(|_| anyhow!("a thread died"))??);
-            }
-            anyhow::Ok(all)
-        })?;
-        verdicts.sort_by_key(|(at, _)| *at);
-        let outcomes = cases.iter().zip(verdicts);
-        Ok(outcomes
-            .map(|(case, (_, verdict))| Outcome {
+        side_by_side(cases, |case| {
+            Ok(Outcome {
                 case: case.clone(),
-                verdict,
+                verdict: self.judge(&case.ask)?,
             })
-            .collect())
+        })
     }
 
     /// Asks one question of both. An error when the union cannot be asked at all.
@@ -121,4 +100,32 @@ impl Field {
             (None, None) => Verdict::Different(differences),
         })
     }
+}
+
+/// Does the same for each of `all`, several at a time; the results come in their order.
+pub(super) fn side_by_side<T: Sync, R: Send>(
+    all: &[T],
+    each: impl Fn(&T) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let next = AtomicUsize::new(0);
+    let work = || -> Result<Vec<(usize, R)>> {
+        let mut done = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(one) = all.get(at) else {
+                return Ok(done);
+            };
+            done.push((at, each(one)?));
+        }
+    };
+    let mut done = thread::scope(|scope| {
+        let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(work)).collect();
+        let mut all = Vec::new();
+        for worker in workers {
+            all.extend(worker.join().map_err(|_| anyhow!("a thread died"))??);
+        }
+        anyhow::Ok(all)
+    })?;
+    done.sort_by_key(|(at, _)| *at);
+    Ok(done.into_iter().map(|(_, result)| result).collect())
 }

@@ -38,6 +38,44 @@ fn one(dice: &mut Dice, sample: &Sample) -> Case {
     }
 }
 
+/// The entities whose records name the node or the report that they belong to.
+pub fn narrowed_entities() -> impl Iterator<Item = &'static str> {
+    let of_nodes = |entity: &&Entity| entity.columns.iter().any(|it| it.name == "certname");
+    let is_counted = |entity: &&Entity| entity.path.ends_with("event-counts");
+    let entities = ENTITIES.iter().filter(of_nodes);
+    entities.filter(move |it| !is_counted(it)).map(|it| it.path)
+}
+
+/// `count` filters of one of them. `sources` are what `pdbmux_source` may be compared with.
+pub fn filters(seed: u64, count: u64, path: &str, sources: &[&str], sample: &Sample) -> Vec<Value> {
+    let Some(entity) = ENTITIES.iter().find(|it| it.path == path) else {
+        return Vec::new();
+    };
+    let one = |number: u64| {
+        let dice = &mut Dice::new(seed, number);
+        let mut made = filter::tree(dice, entity, sample, 3);
+        let mut parts = Vec::new();
+        // A backend asks its own history: what it does not hold is no matter of rewriting.
+        if entity.relates && entity.has_state && dice.chance(25) {
+            parts.push(filter::subquery(dice, sample));
+        }
+        if dice.chance(20) {
+            parts.push(json!(["=", "pdbmux_source", dice.pick(sources)]));
+        }
+        parts.extend(filter::state(dice, entity));
+        for part in parts {
+            let part = if dice.chance(30) {
+                json!(["not", part])
+            } else {
+                part
+            };
+            made = json!([dice.pick(&["and", "or"]), made, part]);
+        }
+        made
+    };
+    (0..count).map(one).collect()
+}
+
 /// What a query answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Query {

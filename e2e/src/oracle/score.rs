@@ -22,6 +22,16 @@ struct Cell {
 }
 
 impl Cell {
+    fn of<'o>(outcomes: impl Iterator<Item = &'o Outcome>) -> Self {
+        let mut cell = Self::default();
+        outcomes.for_each(|one| cell.add(&one.verdict));
+        cell
+    }
+
+    fn held(self) -> usize {
+        self.equal + self.tolerated + self.marked
+    }
+
     fn add(&mut self, verdict: &Verdict) {
         self.total += 1;
         match verdict {
@@ -37,9 +47,8 @@ impl Cell {
         if self.total == 0 {
             return "-".into();
         }
-        let held = self.equal + self.tolerated + self.marked;
-        let mut text = format!("{held}/{}", self.total);
-        if held < self.total {
+        let mut text = format!("{}/{}", self.held(), self.total);
+        if self.held() < self.total {
             text.insert(0, '!');
         }
         for (count, sign) in [(self.tolerated, '~'), (self.marked, '^')] {
@@ -63,12 +72,28 @@ impl Score {
             .all(|(_, outcome)| !matches!(outcome.verdict, Verdict::Different(_)))
     }
 
-    /// The table, the differences (`longest` of each estate and feature), and the legend.
+    /// The score of the estate that was added last, in a few words.
+    pub fn latest(&self) -> String {
+        let outcomes = self.estates.last().map_or(&[][..], |(_, all)| all);
+        Cell::of(outcomes.iter()).text()
+    }
+
+    /// The table, the differences (`longest` of each estate and feature), the legend and the total.
     pub fn report(&self, longest: usize) -> String {
         let mut out = String::new();
         self.write_table(&mut out);
         self.write_differences(&mut out, longest);
         self.write_allowed(&mut out);
+        let all = Cell::of(self.outcomes().map(|(_, outcome)| outcome));
+        let _ = writeln!(
+            out,
+            "\n{} questions: {} equal, {} tolerated, {} marked as not exact, {} different",
+            all.total,
+            all.equal,
+            all.tolerated,
+            all.marked,
+            all.total - all.held()
+        );
         out
     }
 
@@ -91,6 +116,7 @@ impl Score {
     fn write_table(&self, out: &mut String) {
         let mut lines = vec![vec![String::new()]];
         lines[0].extend(self.estates.iter().map(|(estate, _)| estate.clone()));
+        lines[0].push("all".into());
         for feature in self.features() {
             lines.push(self.line(feature, |outcome| outcome.case.feature == feature));
         }
@@ -112,14 +138,12 @@ impl Score {
     }
 
     fn line(&self, head: &str, counts: impl Fn(&Outcome) -> bool) -> Vec<String> {
+        let estates = self.estates.iter();
+        let cells = estates.map(|(_, all)| Cell::of(all.iter().filter(|one| counts(one))));
+        let all = self.outcomes().map(|(_, outcome)| outcome);
+        let cells = cells.chain([Cell::of(all.filter(|one| counts(one)))]);
         let mut line = vec![head.to_owned()];
-        line.extend(self.estates.iter().map(|(_, all)| {
-            let mut cell = Cell::default();
-            all.iter()
-                .filter(|one| counts(one))
-                .for_each(|one| cell.add(&one.verdict));
-            cell.text()
-        }));
+        line.extend(cells.map(Cell::text));
         line
     }
 
