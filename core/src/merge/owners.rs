@@ -15,7 +15,7 @@ use crate::paging::{ColumnKind, compare_values};
 use crate::plan::Census;
 use crate::round::BackendId;
 
-pub(crate) use shares::{CHUNK, NEVER, one_of};
+pub(crate) use shares::{ALWAYS, CHUNK, NEVER, one_of};
 pub use shares::{Share, Shares};
 
 /// A dense number for each certname seen, so that per-node state lives in plain vectors.

@@ -2,9 +2,9 @@
 
 use serde::Deserialize;
 
-use crate::merge::owners::{NEVER, Share};
+use crate::merge::owners::{ALWAYS, NEVER, Share};
 use crate::params::{Params, body, encode};
-use crate::query::{Atom, Query, Sign};
+use crate::query::{Atom, Query, Sign, Truth};
 use crate::route::{Bodies, Route};
 use crate::settings::Strategy;
 
@@ -143,13 +143,18 @@ impl Ask {
             let state = self.scope.is_history().then(|| share.of_state(atom));
             state.flatten()
         };
+        // PuppetDB takes `any` state for no condition: it reads a connective around it otherwise with
+        // nothing beside it, and hides inactive nodes once it is gone. So nothing is folded away.
+        let names_state = matches!(&query, Query::Ast(ast) if ast.names_node_state());
+        let is_kept = names_state && !self.scope.is_history();
         let known = |atom: &Atom<'_>| {
-            if lists {
-                share.known(atom).or_else(|| of_state(atom))
+            let truth = if lists {
+                share.known(atom).or_else(|| of_state(atom))?
             } else {
                 // What depends on the share is found out here.
-                share.of_source(atom)
-            }
+                share.of_source(atom)?
+            };
+            Some(if is_kept { written(truth) } else { truth })
         };
         let within_subquery = |entity: &str| share.within(entity).filter(|_| lists);
         if !query.is_text()
@@ -247,6 +252,15 @@ impl Ask {
             .chain(limit.as_deref())
             .collect();
         query.join("&")
+    }
+}
+
+/// What is known of a condition, as a condition.
+fn written(truth: Truth) -> Truth {
+    match truth {
+        Truth::Always => Truth::Depends(ALWAYS.to_owned()),
+        Truth::Never => Truth::Depends(NEVER.to_owned()),
+        Truth::Depends(condition) => Truth::Depends(condition),
     }
 }
 

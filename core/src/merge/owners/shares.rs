@@ -15,7 +15,7 @@ use crate::round::BackendId;
 /// A condition that holds for no record with a certname.
 pub(crate) const NEVER: &str = r#"["=","certname",""]"#;
 /// A condition that holds for every record with a certname.
-pub(super) const ALWAYS: &str = r#"["null?","certname",false]"#;
+pub(crate) const ALWAYS: &str = r#"["null?","certname",false]"#;
 
 /// Most certnames in one `array`: PuppetDB's work on a list grows faster than the list (5,000 names
 /// cost 4 s in one array, 0.17 s in chunks of this size; seen on 7.12.1).

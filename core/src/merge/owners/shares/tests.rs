@@ -144,6 +144,17 @@ fn each_backend_is_asked_for_its_own() {
     // The source is a constant in each of them.
     assert_eq!(asked(r#"["=","src","pdb-a"]"#, A), Some(not_n.clone()));
     assert_eq!(asked(r#"["=","src","pdb-a"]"#, B).as_deref(), Some(NEVER));
+    // PuppetDB would take what is left of these for something else.
+    let any = r#"["=","node_state","any"]"#;
+    for connective in ["and", "or"] {
+        let both = format!(r#"["{connective}",["=","src","pdb-a"],{any}]"#);
+        for (of, share, truth) in [(A, &*not_n, ALWAYS), (B, ALWAYS, NEVER)] {
+            assert_eq!(
+                asked(&both, of),
+                Some(format!(r#"["and",{share},["{connective}",{truth},{any}]]"#))
+            );
+        }
+    }
     // A stale copy's latest report is not the node's.
     let latest = r#"["=","latest_report?",true]"#;
     assert_eq!(
