@@ -100,11 +100,12 @@ fn run() -> Result<ExitCode> {
         }
         let took = started.elapsed();
         let count = outcomes.len();
+        eprintln!("oracle: {count} questions of {name} in {took:.1?}");
         score.add(name, outcomes);
-        let held = score.latest();
-        eprintln!("oracle: {count} questions of {name} in {took:.1?}, held {held}");
+        // A run of all estates is long: what was found is said at once.
+        write!(stdout(), "{}", score.differences(options.show))?;
     }
-    write!(stdout(), "{}", score.report(options.show))?;
+    write!(stdout(), "{}", score.summary())?;
     Ok(if score.is_clean() {
         ExitCode::SUCCESS
     } else {

@@ -26,6 +26,8 @@ pub struct Field {
     pub backends: Vec<Client>,
     /// Whether the estate has nodes that never reported.
     pub silent_nodes: bool,
+    /// Whether a backend orders text otherwise than the union.
+    pub other_order: bool,
 }
 
 /// What came of one question.
@@ -92,6 +94,7 @@ impl Field {
             got: &got,
             backends: &backends,
             silent_nodes: self.silent_nodes,
+            other_order: self.other_order,
             differences: &differences,
         };
         Ok(match (explanation(&found), mark(&got)) {

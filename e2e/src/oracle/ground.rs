@@ -181,6 +181,7 @@ pub fn field(
         pdbmux: daemon.client.clone(),
         backends: backends.iter().copied().cloned().collect(),
         silent_nodes: sample.silent_nodes,
+        other_order: sample.other_order,
     };
     Ok((field, sample, daemon))
 }

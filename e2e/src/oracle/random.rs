@@ -362,6 +362,7 @@ mod tests {
             active: vec!["a".into(), "b".into()],
             reports: vec!["0".into()],
             silent_nodes: false,
+            other_order: false,
         };
         let texts = |seed| -> Vec<String> {
             cases(seed, 200, &sample)

@@ -23,6 +23,8 @@ pub struct Sample {
     pub reports: Vec<String>,
     /// Whether a node, shown or not, never reported.
     pub silent_nodes: bool,
+    /// Whether a backend orders text otherwise than by bytes.
+    pub other_order: bool,
 }
 
 #[derive(Deserialize)]
@@ -110,6 +112,12 @@ impl Sample {
             active,
             reports: all.into_iter().collect(),
             silent_nodes: shown.values().any(|node| node.latest_report_hash.is_none()),
+            other_order: !backends
+                .iter()
+                .map(|one| orders_by_bytes(one))
+                .collect::<Result<Vec<_>>>()?
+                .into_iter()
+                .all(|by_bytes| by_bytes),
         })
     }
 
@@ -135,6 +143,14 @@ fn nodes(client: &Client) -> Result<BTreeMap<String, Node>> {
         .into_iter()
         .map(|node| (node.certname.clone(), node))
         .collect())
+}
+
+fn orders_by_bytes(client: &Client) -> Result<bool> {
+    let query = r#"["=","node_state","any"]"#;
+    let order_by = r#"[{"field":"certname"}]"#;
+    let nodes = client.query("nodes", &[("query", query), ("order_by", order_by)])?;
+    let nodes: Vec<Node> = nodes.json()?;
+    Ok(nodes.is_sorted_by(|one, next| one.certname <= next.certname))
 }
 
 fn reports(client: &Client, kind: &str) -> Result<BTreeSet<String>> {

@@ -1,4 +1,4 @@
-//! The report: a table of features and estates, then what differs.
+//! What differs, estate by estate, and a table of features and estates.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -72,17 +72,19 @@ impl Score {
             .all(|(_, outcome)| !matches!(outcome.verdict, Verdict::Different(_)))
     }
 
-    /// The score of the estate that was added last, in a few words.
-    pub fn latest(&self) -> String {
-        let outcomes = self.estates.last().map_or(&[][..], |(_, all)| all);
-        Cell::of(outcomes.iter()).text()
+    /// What differs in the estate that was added last (`longest` of each feature).
+    pub fn differences(&self, longest: usize) -> String {
+        let mut out = String::new();
+        if let Some((estate, outcomes)) = self.estates.last() {
+            write_differences(&mut out, estate, outcomes, longest);
+        }
+        out
     }
 
-    /// The table, the differences (`longest` of each estate and feature), the legend and the total.
-    pub fn report(&self, longest: usize) -> String {
+    /// The table, the legend and the total.
+    pub fn summary(&self) -> String {
         let mut out = String::new();
         self.write_table(&mut out);
-        self.write_differences(&mut out, longest);
         self.write_allowed(&mut out);
         let all = Cell::of(self.outcomes().map(|(_, outcome)| outcome));
         let _ = writeln!(
@@ -147,26 +149,6 @@ impl Score {
         line
     }
 
-    fn write_differences(&self, out: &mut String, longest: usize) {
-        let mut shown: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-        for (estate, outcome) in self.outcomes() {
-            let Verdict::Different(differences) = &outcome.verdict else {
-                continue;
-            };
-            let count = shown.entry((estate, &outcome.case.feature)).or_default();
-            *count += 1;
-            if *count <= longest {
-                let _ = write!(out, "\n[{estate}] {}\n", outcome.case.feature);
-                write_one(out, outcome, differences);
-            }
-        }
-        for ((estate, feature), count) in shown {
-            if count > longest {
-                let _ = write!(out, "\n[{estate}] {feature}: {} more\n", count - longest);
-            }
-        }
-    }
-
     fn write_allowed(&self, out: &mut String) {
         let mut tolerated: BTreeMap<&str, (&str, usize)> = BTreeMap::new();
         let mut marked: BTreeMap<&str, usize> = BTreeMap::new();
@@ -190,6 +172,26 @@ impl Score {
         }
         for (reason, count) in marked {
             let _ = writeln!(out, "  {count:4} {reason}");
+        }
+    }
+}
+
+fn write_differences(out: &mut String, estate: &str, outcomes: &[Outcome], longest: usize) {
+    let mut shown: BTreeMap<&str, usize> = BTreeMap::new();
+    for outcome in outcomes {
+        let Verdict::Different(differences) = &outcome.verdict else {
+            continue;
+        };
+        let count = shown.entry(&outcome.case.feature).or_default();
+        *count += 1;
+        if *count <= longest {
+            let _ = writeln!(out, "[{estate}] {}", outcome.case.feature);
+            write_one(out, outcome, differences);
+        }
+    }
+    for (feature, count) in shown {
+        if count > longest {
+            let _ = writeln!(out, "[{estate}] {feature}: {} more", count - longest);
         }
     }
 }

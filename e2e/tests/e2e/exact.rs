@@ -49,6 +49,11 @@ fn a_rewritten_query_selects_what_the_owner_rule_keeps(world: &World) -> Result<
 fn held(outcomes: Vec<Outcome>) -> Result<()> {
     let mut score = Score::default();
     score.add("rig", outcomes);
-    ensure!(score.is_clean(), "{}", score.report(3));
+    ensure!(
+        score.is_clean(),
+        "{}{}",
+        score.differences(3),
+        score.summary()
+    );
     Ok(())
 }
