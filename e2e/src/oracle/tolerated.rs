@@ -73,7 +73,8 @@ pub static TOLERATED: &[Tolerated] = &[
     },
     Tolerated {
         name: "a mistake that each backend words otherwise",
-        reason: "a query that cannot be compiled is narrowed for each backend, which stumble over                  different parts of it; all refuse, and pdbmux answers 502 where they disagree",
+        reason: "a query that cannot be compiled is narrowed for each backend, which stumble over \
+                 different parts of it; all refuse, and pdbmux answers 502 where they disagree",
         covers: |found| {
             let mut statuses = found.backends.iter().map(|answer| answer.status);
             found.union.status == 500

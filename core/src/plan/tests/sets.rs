@@ -195,9 +195,10 @@ fn what_the_old_compiler_does_not_know_is_for_the_backends_to_refuse() {
         r#"["in","certname",["from","nodes",["extract","certname"]]]"#,
         r#"["subquery","reports",["=","a",1]]"#,
     ] {
-        let Plan::Turns(_, Turns::Configured, doubts) = planned(unknown) else {
+        let Plan::Turns(_, Turns::Configured, uncertain) = planned(unknown) else {
             panic!("{unknown} is merged")
         };
+        let doubts = uncertain.doubts;
         assert_eq!(doubts.first(), Some(&Doubt::OneBackend), "{unknown}");
     }
 }
