@@ -7,7 +7,7 @@ use tempfile::tempdir;
 use super::{load, write};
 
 /// The keys as they are specified; the ones without a number are our own.
-const SPECIFIED: [(&str, &str, &str, Option<&str>, &str); 23] = [
+const SPECIFIED: [(&str, &str, &str, Option<&str>, &str); 24] = [
     ("R269", "listen", "PDBMUX_LISTEN", Some("listen"), ":8080"),
     ("R271", "backends", "PDBMUX_BACKENDS", None, ""),
     ("R272", "merge", "PDBMUX_MERGE", Some("merge"), "freshness"),
@@ -77,6 +77,7 @@ const SPECIFIED: [(&str, &str, &str, Option<&str>, &str); 23] = [
         None,
         "2",
     ),
+    ("", "buffer_bytes", "PDBMUX_BUFFER_BYTES", None, "16777216"),
     (
         "",
         "max_body_bytes",
