@@ -18,6 +18,7 @@ use pdbmux_core::merge::records::{Keep, RecordMerge, Stream, Total};
 use pdbmux_core::round::BackendId;
 
 use super::body::{Body, gather};
+use super::rounds::Completeness;
 use super::serve::App;
 use crate::upstream::{Asked, Failure, Upstream};
 use crate::work;
@@ -76,8 +77,12 @@ impl App {
         map: Option<&Arc<FreshnessMap>>,
     ) -> Result<Begun, Vec<(BackendId, Damage)>> {
         let map = match map {
-            // Without it all but the first backend would wait for the end of others.
-            None if plan.keep == Keep::First => Some(self.freshness.map().await),
+            // Without it all but the first backend would wait for the end of others. It is younger
+            // than what they send, so that no node is served from the wrong one.
+            None if plan.keep == Keep::First => {
+                let map = self.freshness.map().await;
+                Some(self.freshness.renewed(map).await)
+            }
             map => map.map(Arc::clone),
         };
         let mut total = Some(0);
@@ -154,6 +159,8 @@ impl Writing {
                 self.is_over = true;
                 let backend = self.app.name(backend);
                 tracing::warn!(backend, %failure, "an answer under way is broken off");
+                let others = self.sources.len().saturating_sub(1);
+                self.app.rounds.count(Completeness::Partial, others);
                 return Some(Err(failure));
             }
         }

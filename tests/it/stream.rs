@@ -188,6 +188,10 @@ async fn a_backend_that_fails_under_way_breaks_the_answer_off() {
         let (a, b) = pair().await;
         let shown = format!("{broken:?}");
         b.on(FACTS, broken);
+        for stub in [&a, &b] {
+            // What `/healthz` asks for.
+            stub.on("/pdb/query/v4/nodes", "[]");
+        }
         let mux = uncached(&[&a, &b]).await;
         let response = mux.get(FACTS).await;
         assert_eq!(
@@ -196,6 +200,8 @@ async fn a_backend_that_fails_under_way_breaks_the_answer_off() {
             "{shown}"
         );
         assert_eq!(response.backends(), Some("2/2"));
+        let health = mux.get("/healthz").await.json();
+        assert_eq!(health["query"]["partial_rounds"], 1, "{health}");
         // The process is as well as before.
         b.on(FACTS, "[]");
         mux.get(FACTS).await.ok();
