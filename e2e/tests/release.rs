@@ -126,7 +126,7 @@ fn r308_a_release_raises_the_version_everywhere_dates_the_changelog_and_tags() {
             raised(&manifest, "[workspace.package]", old, &new)
         );
         for (file, before) in [("Cargo.lock", lock), ("fuzz/Cargo.lock", fuzz)] {
-            let ours = ["", "-core", "-e2e", "-samples"];
+            let ours = ["", "-bench", "-core", "-e2e", "-samples"];
             let raised = ours.iter().fold(before.clone(), |text, package| {
                 raised(&text, &format!("name = \"pdbmux{package}\""), old, &new)
             });

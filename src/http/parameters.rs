@@ -64,7 +64,30 @@ impl Bounds {
         request: Request<Incoming>,
         row: &Row,
     ) -> Result<String, Unread> {
-        let (head, body) = request.into_parts();
+        let (head, mut body) = request.into_parts();
+        let read = self.read_parameters(&head, &mut body, row).await;
+        if !matches!(read, Err(Unread::Slow(_))) {
+            self.discard(&head.headers, body).await;
+        }
+        read
+    }
+
+    /// Reads what is left of a body and forgets it: a client that is not listened to hears no
+    /// answer either, since its connection is reset. Whoever asks before sending is told before.
+    pub(super) async fn discard(self, headers: &HeaderMap, mut body: Incoming) {
+        if headers.contains_key(EXPECT) {
+            return;
+        }
+        let rest = async { while let Some(Ok(_)) = body.frame().await {} };
+        let _late = tokio::time::timeout(self.patience, rest).await;
+    }
+
+    async fn read_parameters(
+        self,
+        head: &Parts,
+        body: &mut Incoming,
+        row: &Row,
+    ) -> Result<String, Unread> {
         let url = head.uri.query().unwrap_or_default();
         let takes_bodies = match row.bodies {
             Bodies::Read | Bodies::ReadHere => true,
@@ -72,7 +95,7 @@ impl Bounds {
         };
         match head.method {
             Method::GET if takes_bodies && !body.is_end_stream() && is_form(&head.headers) => {
-                let form = self.read(&head, body).await?;
+                let form = self.read(head, body).await?;
                 Ok(body::from_form(url, &form)?)
             }
             Method::GET => Ok(url.to_owned()),
@@ -84,7 +107,7 @@ impl Bounds {
                 if !url.is_empty() {
                     return Err(Refusal::PostWithUrlParameters.into());
                 }
-                let object = self.read(&head, body).await?;
+                let object = self.read(head, body).await?;
                 Ok(body::from_json(&object)?)
             }
             _ if takes_bodies => Err(Unread::Method("GET, POST")),
@@ -92,7 +115,7 @@ impl Bounds {
         }
     }
 
-    async fn read(self, head: &Parts, body: Incoming) -> Result<Vec<u8>, Unread> {
+    async fn read(self, head: &Parts, body: &mut Incoming) -> Result<Vec<u8>, Unread> {
         if let Some(encoding) = value(&head.headers, &CONTENT_ENCODING)
             && encoding != "identity"
         {
@@ -108,9 +131,8 @@ impl Bounds {
             .unwrap_or(Err(Unread::Slow(self.patience)))
     }
 
-    /// Reads a body to its end even if it is too long, though it is not kept then: a client that
-    /// is not listened to hears no answer either.
-    async fn collect(self, mut body: Incoming) -> Result<Vec<u8>, Unread> {
+    /// Reads a body to its end even if it is too long, though it is not kept then.
+    async fn collect(self, body: &mut Incoming) -> Result<Vec<u8>, Unread> {
         let mut whole = Vec::new();
         let mut length = 0;
         while let Some(frame) = body.frame().await {

@@ -104,10 +104,16 @@ impl App {
             return endpoint.answer(request.method(), watched).await;
         }
         let route = match Route::find(&path) {
-            Err(refusal) => return respond::refused(&refusal),
-            Ok(None) => return respond::not_found(),
-            Ok(Some(route)) if route.row.rule == Rule::Write => return respond::write_refused(),
-            Ok(Some(route)) => route,
+            Ok(Some(route)) if route.row.rule != Rule::Write => route,
+            found => {
+                let (head, body) = request.into_parts();
+                self.bounds.discard(&head.headers, body).await;
+                return match found {
+                    Err(refusal) => respond::refused(&refusal),
+                    Ok(None) => respond::not_found(),
+                    Ok(Some(_)) => respond::write_refused(),
+                };
+            }
         };
         let wants_reasons = explain::is_wanted(request.headers());
         let query = match self.bounds.parameters(request, route.row).await {

@@ -1,5 +1,5 @@
-//! `merge: exact` against the oracle: every question of the corpus and some made at random. `make
-//! oracle` asks more, and of every estate.
+//! `merge: exact` against the oracle: one in three questions of the corpus and some made at random.
+//! `make oracle` asks all, and of every estate.
 
 use anyhow::{Result, ensure};
 use pdbmux_e2e::oracle::field::Outcome;
@@ -21,7 +21,9 @@ pub(crate) const CASES: &[Case] = cases![
 /// What is made at random is made from this.
 const SEED: u64 = 5;
 /// How many questions that are.
-const RANDOM: u64 = 100;
+const RANDOM: u64 = 50;
+/// One of how many questions of the corpus is asked.
+const PART: usize = 3;
 /// How many filters of each entity.
 const FILTERS: u64 = 10;
 
@@ -33,7 +35,8 @@ fn exact_answers_are_the_oracles(world: &World) -> Result<()> {
         Before::Backends,
         "exact",
     )?;
-    let mut cases = corpus::cases(&sample)?;
+    let cases = corpus::cases(&sample)?.into_iter();
+    let mut cases: Vec<_> = cases.step_by(PART).collect();
     cases.extend(random::cases(SEED, RANDOM, &sample));
     held(field.run(&cases)?)
 }

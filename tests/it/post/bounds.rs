@@ -126,3 +126,36 @@ async fn a_client_that_leaves_within_its_body_asks_nothing() {
     mux.get(NODES).await.ok();
     assert_eq!(a.targets(), [NODES]);
 }
+
+#[tokio::test]
+async fn whoever_is_refused_is_listened_to_and_hears_why() {
+    let mux = Pdbmux::with(&[], |_| ()).await;
+    // More than a connection takes that nobody reads.
+    let body = "x".repeat(16 << 20);
+    for (method, target, headers, status) in [
+        (
+            "POST",
+            "/pdb/cmd/v1?command=store_report&version=8",
+            JSON,
+            501,
+        ),
+        ("POST", "/nowhere", JSON, 404),
+        ("POST", "/pdb/query/v4/../nodes", JSON, 400),
+        ("PUT", "/pdb/query/v4/nodes", JSON, 405),
+        ("POST", "/pdb/meta/v1/version", JSON, 405),
+        (
+            "POST",
+            "/pdb/query/v4/nodes",
+            "Content-Type: text/plain\r\n",
+            415,
+        ),
+        ("POST", "/pdb/query/v4/nodes?limit=1", JSON, 400),
+    ] {
+        let mut client = mux.connect().await;
+        for _ in 0..2 {
+            client.send(with_body(method, target, headers, &body)).await;
+            let response = client.response().await;
+            assert_eq!(response.status, status, "{method} {target}: {response:?}");
+        }
+    }
+}
