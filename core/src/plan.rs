@@ -316,11 +316,7 @@ fn source_facts(
         value,
         order: RecordOrder::new(&order_by, route.row.entity),
         window,
-        total: if params.is_true("include_total") {
-            Total::Counted
-        } else {
-            Total::Unasked
-        },
+        total: Total::counted_if(params.is_true("include_total")),
         layout: Layout::AsItCame,
     };
     let instead = unlisted::records(ask.clone(), merge.clone());

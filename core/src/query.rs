@@ -13,6 +13,7 @@ mod truth;
 pub use ast::Ast;
 pub use extract::{Column, Extract};
 pub use from::From;
+pub(crate) use subquery::is_of_nodes;
 pub use subquery::{Apart, Sign, Subquery};
 pub use truth::{Atom, Field, Truth};
 

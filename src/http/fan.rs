@@ -305,13 +305,7 @@ impl App {
         blame(&mut round, merged.damaged);
         match merged.outcome {
             Outcome::Answer(answer) => {
-                if answer.dropped > 0 {
-                    let records = answer.dropped;
-                    tracing::info!(
-                        records,
-                        "backends sent facts of the source fact's own name: dropped"
-                    );
-                }
+                note_dropped(answer.dropped);
                 let (bodies, without) = split(round);
                 Conclusion::Answer {
                     standing: self.standing(
@@ -343,6 +337,16 @@ impl App {
             }
             Outcome::Unfoldable(error) => Conclusion::Unfoldable(error),
         }
+    }
+}
+
+/// Tells of upstream records that bore the source fact's name (R070).
+pub(super) fn note_dropped(records: usize) {
+    if records > 0 {
+        tracing::info!(
+            records,
+            "backends sent facts of the source fact's own name: dropped"
+        );
     }
 }
 

@@ -18,6 +18,7 @@ use pdbmux_core::merge::records::{Keep, RecordMerge, Stream, Total};
 use pdbmux_core::round::BackendId;
 
 use super::body::{Body, gather};
+use super::fan::note_dropped;
 use super::rounds::Completeness;
 use super::serve::App;
 use crate::upstream::{Asked, Failure, Upstream};
@@ -153,6 +154,7 @@ impl Writing {
             }
             let Some(event) = self.events.next().await else {
                 self.is_over = true;
+                note_dropped(lock(&self.merge).dropped());
                 return Some(Ok(Bytes::from_static(b"]")));
             };
             if let Err((backend, failure)) = self.take(event).await {

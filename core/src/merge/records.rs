@@ -132,6 +132,13 @@ pub enum Total {
     Counted,
 }
 
+impl Total {
+    /// Counted here, if `asked`.
+    pub(crate) fn counted_if(asked: bool) -> Self {
+        if asked { Self::Counted } else { Self::Unasked }
+    }
+}
+
 /// Merges a round. `limits` are those sent to each part of it.
 pub fn merge(
     plan: &RecordMerge,

@@ -8,7 +8,7 @@
 
 use crate::merge::prior::Prior;
 use crate::params::Params;
-use crate::query::{Query, Subquery};
+use crate::query::{Query, Subquery, is_of_nodes};
 use crate::route::{Route, Rule};
 use crate::settings::{Settings, Strategy};
 
@@ -180,7 +180,7 @@ impl Reach {
                 let is_theirs = subquery.is_implied() || subquery.joins("certname", "certname");
                 (is_theirs && subquery.demands("latest_report?")).then_some(Self::Owned)
             }
-            (Self::Owned, _) if OF_NODES.contains(&&*entity) => {
+            (Self::Owned, _) if is_of_nodes(&entity) => {
                 let is_theirs = subquery.is_implied() || subquery.joins("certname", "certname");
                 is_theirs.then_some(Self::Owned)
             }
@@ -203,21 +203,6 @@ impl Reach {
         }
     }
 }
-
-/// The entities of which PuppetDB relates any two by their certnames.
-const OF_NODES: [&str; 11] = [
-    "nodes",
-    "facts",
-    "fact_contents",
-    "factsets",
-    "inventory",
-    "catalogs",
-    "catalog_inputs",
-    "catalog_input_contents",
-    "resources",
-    "edges",
-    "package_inventory",
-];
 
 #[cfg(test)]
 mod tests {

@@ -43,7 +43,7 @@ pub(super) fn fact_names(
             direction,
             window,
             source: settings.source.clone(),
-            total: counted(params),
+            total: Total::counted_if(params.is_true("include_total")),
         }),
     ))
 }
@@ -64,19 +64,10 @@ pub(super) fn event_counts(route: &Route<'_>, params: &Params<'_>) -> Result<Fan
         filter,
         order,
         window,
-        total: counted(params),
+        total: Total::counted_if(params.is_true("include_total")),
         source: None,
     });
     Ok(Fan::new(Ask::new(route.path, params, &changes), merge))
-}
-
-/// The total of what is whole only here.
-fn counted(params: &Params<'_>) -> Total {
-    if params.is_true("include_total") {
-        Total::Counted
-    } else {
-        Total::Unasked
-    }
 }
 
 /// `/aggregate-event-counts`, which takes no paging: a backend refuses it in its own words.

@@ -3,7 +3,7 @@
 use crate::json::quote;
 use crate::merge::prior::Prior;
 use crate::params::Params;
-use crate::query::{ANY_STATE, Apart, From, Query, Subquery};
+use crate::query::{ANY_STATE, Apart, From, Query, Subquery, is_of_nodes};
 use crate::settings::Settings;
 
 use super::{Doubt, Plan, root};
@@ -12,21 +12,10 @@ use super::{Doubt, Plan, root};
 /// question to every backend.
 pub(super) const MOST: usize = 32;
 
-/// The entities that PuppetDB takes in a subquery, as they must be spelled there (seen on 7.12.1 and
-/// 8.4.1).
-const ENTITIES: [&str; 17] = [
-    "nodes",
-    "facts",
-    "fact_contents",
+/// The entities beside those of nodes that PuppetDB takes in a subquery, as they must be spelled there
+/// (seen on 7.12.1 and 8.4.1).
+const OTHERS: [&str; 6] = [
     "fact_paths",
-    "factsets",
-    "inventory",
-    "catalogs",
-    "catalog_inputs",
-    "catalog_input_contents",
-    "resources",
-    "edges",
-    "package_inventory",
     "packages",
     "reports",
     "events",
@@ -34,19 +23,10 @@ const ENTITIES: [&str; 17] = [
     "producers",
 ];
 
-/// Those of which the entity's own route hides the records of inactive nodes, which a subquery sees.
-const HIDING: [&str; 10] = [
-    "nodes",
-    "facts",
-    "fact_contents",
-    "factsets",
-    "inventory",
-    "catalog_inputs",
-    "catalog_input_contents",
-    "resources",
-    "edges",
-    "package_inventory",
-];
+/// Whether the entity's own route hides the records of inactive nodes, which a subquery sees.
+fn hides(entity: &str) -> bool {
+    is_of_nodes(entity) && entity != "catalogs"
+}
 
 /// A subquery in a query for `around`, as a question of its own; `None` if it cannot be one. `doubts`
 /// are those that it settles.
@@ -63,7 +43,8 @@ pub(super) fn of(
     };
     // A backend has a fault where the path of a fact and that of a fact's content are compared.
     let is_path = |(outer, _): &(String, String)| outer == "path";
-    if !ENTITIES.contains(&&*from.entity) || from.entity != around && columns.iter().any(is_path) {
+    let is_known = is_of_nodes(&from.entity) || OTHERS.contains(&&*from.entity);
+    if !is_known || from.entity != around && columns.iter().any(is_path) {
         return None;
     }
     let mut selected: Vec<&str> = Vec::new();
@@ -91,7 +72,6 @@ pub(super) fn of(
 /// The columns by which PuppetDB takes a record of `around` and a row of `entity` to belong together
 /// when a query does not say; `None` if it knows none.
 fn related(around: &str, entity: &str) -> Option<Vec<(String, String)>> {
-    let of_node = |entity: &str| HIDING.contains(&entity) || entity == "catalogs";
     let pair = match (around, entity) {
         ("reports", "events") => ("hash", "report"),
         ("events", "reports") => ("report", "hash"),
@@ -102,10 +82,10 @@ fn related(around: &str, entity: &str) -> Option<Vec<(String, String)>> {
             | "events" | "resources",
         ) => ("name", "environment"),
         ("producers", "factsets" | "catalogs" | "reports") => ("name", "producer"),
-        (_, "nodes" | "catalogs") if of_node(around) => ("certname", "certname"),
+        (_, "nodes" | "catalogs") if is_of_nodes(around) => ("certname", "certname"),
         // Of resources it knows no more; the other is filed under a name that no query can spell.
         ("resources", _) | (_, "package_inventory") => return None,
-        ("reports" | "events", entity) | (entity, "reports" | "events") if of_node(entity) => {
+        ("reports" | "events", entity) | (entity, "reports" | "events") if is_of_nodes(entity) => {
             ("certname", "certname")
         }
         ("reports", "reports") | ("events", "events") => ("certname", "certname"),
@@ -118,7 +98,7 @@ fn related(around: &str, entity: &str) -> Option<Vec<(String, String)>> {
 fn extract(from: &From, columns: &[&str], is_cut: bool) -> Option<String> {
     let columns: Vec<_> = columns.iter().map(|column| quote(column)).collect();
     let list = columns.join(",");
-    let condition = if HIDING.contains(&&*from.entity) {
+    let condition = if hides(&from.entity) {
         let condition = Query::read(from.query.as_deref()).ok()?;
         condition.and(ANY_STATE)
     } else {

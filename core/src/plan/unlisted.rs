@@ -194,11 +194,7 @@ impl Apart {
             filter: None,
             order: RecordOrder::new(&order_by, route.row.entity),
             window,
-            total: if params.is_true("include_total") {
-                Total::Counted
-            } else {
-                Total::Unasked
-            },
+            total: Total::counted_if(params.is_true("include_total")),
             source: None,
         };
         Ok(Some(Self {

@@ -7,6 +7,26 @@ use super::ast::{Ast, Node, any_clause};
 use super::from::{From, is_paging, paging};
 use crate::json::{Span, quote};
 
+/// The entities of which PuppetDB relates any two by their certnames, as they are spelled in queries.
+const OF_NODES: [&str; 11] = [
+    "nodes",
+    "facts",
+    "fact_contents",
+    "factsets",
+    "inventory",
+    "catalogs",
+    "catalog_inputs",
+    "catalog_input_contents",
+    "resources",
+    "edges",
+    "package_inventory",
+];
+
+/// Whether records of `entity`, as queries spell it, are what is known of a node now.
+pub(crate) fn is_of_nodes(entity: &str) -> bool {
+    OF_NODES.contains(&entity)
+}
+
 /// A query inside the condition of another.
 #[derive(Debug, Clone)]
 pub struct Subquery<'q> {

@@ -58,9 +58,9 @@ fn r265_the_file_is_the_first_of_the_documented_places() {
 #[test]
 fn r264_r267_no_file_at_all_is_fine() {
     let dir = tempdir().unwrap();
-    let loaded = load(&dir, &[], &[("HOME", "/home/x")]).unwrap();
+    let loaded = load(&dir, &[], &[("HOME", "/her")]).unwrap();
     let searched = [
-        "/home/x/.config/pdbmux/config.yaml".into(),
+        "/her/.config/pdbmux/config.yaml".into(),
         dir.path().join("etc.yaml"),
     ];
     assert_eq!(loaded.file, FileChoice::Searched(searched.to_vec()));

@@ -7,7 +7,7 @@ use super::{load, printed, program, write};
 #[test]
 fn r290_the_defaults_are_shown() {
     let dir = tempdir().unwrap();
-    let loaded = load(&dir, &[], &[("HOME", "/home/x")]).unwrap();
+    let loaded = load(&dir, &[], &[("HOME", "/her")]).unwrap();
     insta::assert_snapshot!(printed(loaded.to_string().as_bytes(), &dir));
 }
 

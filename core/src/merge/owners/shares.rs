@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use super::history::History;
 use super::{FreshnessMap, Stamp};
 use crate::json::unquote;
-use crate::query::{Atom, Field, Truth};
+use crate::query::{Atom, Field, Truth, is_of_nodes};
 use crate::round::BackendId;
 
 /// A condition that holds for no record with a certname.
@@ -205,20 +205,7 @@ impl Share {
 
     /// What a subquery of `entity` is narrowed to: stale copies match nothing there either.
     pub(crate) fn within(&self, entity: &str) -> Option<String> {
-        let is_of_nodes = matches!(
-            &*entity.replace('-', "_"),
-            "nodes"
-                | "facts"
-                | "fact_contents"
-                | "factsets"
-                | "inventory"
-                | "catalogs"
-                | "resources"
-                | "edges"
-                | "package_inventory"
-                | "catalog_inputs"
-                | "catalog_input_contents"
-        );
+        let is_of_nodes = is_of_nodes(&entity.replace('-', "_"));
         let owned = self.owned().filter(|_| is_of_nodes)?;
         (owned != ALWAYS).then(|| owned.to_owned())
     }
