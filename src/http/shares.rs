@@ -78,18 +78,14 @@ impl App {
                 .filter(|asked| !answered.iter().any(|known| is_of(known, asked)))
                 .cloned()
                 .collect();
-            let counts = async {
-                if fan.is_census() {
-                    Vec::new()
-                } else {
-                    self.count_nodes(&among).await
-                }
-            };
             // What is done instead may be something that has to be held whole.
             let room = fan
                 .streamed()
                 .map_or_else(Room::unbounded, |_| Room::of(room));
-            let (round, counts) = tokio::join!(self.upstream.fan_out_within(&open, room), counts);
+            let (round, counts) = tokio::join!(
+                self.upstream.fan_out_within(&open, room),
+                self.count_nodes(&among)
+            );
             answered.extend(open.into_iter().map(|(_, ask)| ask).zip(round));
             let changed = counts
                 .iter()

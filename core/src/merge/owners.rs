@@ -12,7 +12,6 @@ use jiff::Timestamp;
 
 use crate::json::{Kind, Records, ScanError, kind, quote, unquote};
 use crate::paging::{ColumnKind, compare_values};
-use crate::plan::Census;
 use crate::round::BackendId;
 
 pub(crate) use shares::{ALWAYS, CHUNK, NEVER, one_of};
@@ -118,7 +117,7 @@ pub struct FreshnessMap {
 /// The nodes of one contributor.
 #[derive(Debug, Default)]
 struct Held {
-    census: Census,
+    nodes: u64,
     /// Those of them that it has deactivated, or let expire.
     inactive: HashSet<Box<[u8]>>,
 }
@@ -141,12 +140,11 @@ impl FreshnessMap {
                 Ok(Nodes {
                     stamps: nodes,
                     inactive,
-                    census,
                 }) => {
                     map.contributors.insert(backend);
                     let inactive = inactive.into_iter().map(|name| canonical(name).into());
                     let held = Held {
-                        census,
+                        nodes: nodes.len() as u64,
                         inactive: inactive.collect(),
                     };
                     map.held.push((backend, held));
@@ -185,12 +183,13 @@ impl FreshnessMap {
 
     /// How many nodes `backend` held when the map was built.
     pub fn held_by(&self, backend: BackendId) -> Option<u64> {
-        self.held(backend).map(|held| held.census.nodes)
+        self.held(backend).map(|held| held.nodes)
     }
 
-    /// The same, and how many of them in which state.
-    pub(crate) fn census(&self, backend: BackendId) -> Option<Census> {
-        self.held(backend).map(|held| held.census)
+    /// How many of them were active.
+    pub(crate) fn active(&self, backend: BackendId) -> Option<u64> {
+        let held = self.held(backend)?;
+        held.nodes.checked_sub(held.inactive.len() as u64)
     }
 
     /// Whether `backend` held the node of the canonical spelling `name`, and it was inactive there.
@@ -254,7 +253,6 @@ struct Nodes<'b> {
     stamps: Vec<(&'b [u8], Stamp)>,
     /// Those that are inactive.
     inactive: Vec<&'b [u8]>,
-    census: Census,
 }
 
 fn read_nodes(body: &[u8]) -> Result<Nodes<'_>, ScanError> {
@@ -270,7 +268,6 @@ fn read_nodes(body: &[u8]) -> Result<Nodes<'_>, ScanError> {
     let mut fields = [const { None }; 6];
     let mut nodes = Vec::new();
     let mut inactive = Vec::new();
-    let mut census = Census::default();
     while records.next(&mut fields)?.is_some() {
         let text = |at: usize| fields[at].clone().map(|span| &body[span]);
         if let Some(certname) = text(0) {
@@ -280,11 +277,7 @@ fn read_nodes(body: &[u8]) -> Result<Nodes<'_>, ScanError> {
                 catalog: time(text(3)),
             };
             nodes.push((certname, stamp));
-            let [deactivated, expired] = [text(4), text(5)].map(|time| time.is_some_and(is_given));
-            census.nodes += 1;
-            census.deactivated += u64::from(deactivated);
-            census.expired += u64::from(expired);
-            if deactivated || expired {
+            if [4, 5].into_iter().filter_map(text).any(is_given) {
                 inactive.push(certname);
             }
         }
@@ -292,7 +285,6 @@ fn read_nodes(body: &[u8]) -> Result<Nodes<'_>, ScanError> {
     Ok(Nodes {
         stamps: nodes,
         inactive,
-        census,
     })
 }
 

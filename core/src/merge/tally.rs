@@ -2,11 +2,11 @@
 
 use crate::merge::aggregates::{self, AggregateMerge};
 use crate::merge::{Context, Fan, Merged, Outcome};
-use crate::plan::Census;
+use crate::plan::census;
 use crate::round::{Part, Reply};
 
 /// The number of active nodes, which the freshness map knows as well as any backend does: all that
-/// each is asked for is whether it still has as many nodes of each state.
+/// each is asked for is whether it still has as many of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tally {
     /// How the owned nodes of each backend become the answer.
@@ -38,13 +38,13 @@ pub(super) fn merge(plan: &Tally, round: &[Part<'_>], context: Context<'_>) -> M
     aggregates::merge(&plan.then, &owned, context).detached(&owned)
 }
 
-/// The row of a backend that has as many nodes of each state as the map says.
+/// The row of a backend that has as many active nodes as the map says.
 fn counted(part: &Part<'_>, context: Context<'_>) -> Option<String> {
     let reply = part.reply.filter(Reply::is_success)?;
-    let census = Census::read(reply.body)?;
-    let known = context.freshness?.census(part.backend)?;
+    let active = census(reply.body)?;
+    let known = context.freshness?.active(part.backend)?;
     let share = context.shares?.of(part.backend)?;
-    (census == known).then(|| format!("[{{\"count\":{}}}]", share.active()))
+    (active == known).then(|| format!("[{{\"count\":{}}}]", share.active()))
 }
 
 #[cfg(test)]
@@ -134,16 +134,10 @@ mod tests {
 
     #[test]
     fn active_nodes_are_counted_by_their_owners_if_no_backend_has_others_by_now() {
-        let as_known = r#"[{"count":3,"count_2":1,"count_3":0}]"#;
+        let as_known = r#"[{"count":2}]"#;
         let answer = told([as_known, as_known]);
         assert_eq!(answer.as_deref(), Some(r#"[{"count":2}]"#), "both and b");
-        for changed in [
-            r#"[{"count":4,"count_2":1,"count_3":0}]"#,
-            r#"[{"count":3,"count_2":2,"count_3":0}]"#,
-            r#"[{"count":3,"count_2":1,"count_3":1}]"#,
-            "[]",
-            "[{",
-        ] {
+        for changed in [r#"[{"count":3}]"#, r#"[{"count":1}]"#, "[]", "[{"] {
             assert_eq!(told([as_known, changed]), None, "{changed}");
             assert_eq!(told([changed, as_known]), None, "{changed}");
         }

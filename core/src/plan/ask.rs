@@ -302,35 +302,16 @@ pub fn census_ask() -> Ask {
     Ask::own("/pdb/query/v4/nodes", &[("query", query)])
 }
 
-/// How many nodes a backend has: in any state, and in which.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-pub(crate) struct Census {
-    #[serde(rename = "count")]
-    pub(crate) nodes: u64,
-    /// PuppetDB numbers columns of one function.
-    #[serde(rename = "count_2")]
-    pub(crate) deactivated: u64,
-    #[serde(rename = "count_3")]
-    pub(crate) expired: u64,
+/// The question how many active nodes a backend has.
+///
+/// Of a query that counts once and no more, PuppetDB leaves out the tables that it does not need
+/// (since 6.9; 7.12.1 takes half of what it takes to count each state in one query).
+pub(crate) fn active_ask() -> Ask {
+    let query = r#"["extract",[["function","count"]]]"#;
+    Ask::own("/pdb/query/v4/nodes", &[("query", query)])
 }
 
-impl Census {
-    /// The question that [`read`](Self::read) reads the answers to.
-    pub(crate) fn ask() -> Ask {
-        let query = concat!(
-            r#"["extract",[["function","count"],["function","count","deactivated"],"#,
-            r#"["function","count","expired"]],["=","node_state","any"]]"#
-        );
-        Ask::own("/pdb/query/v4/nodes", &[("query", query)])
-    }
-
-    pub(crate) fn read(body: &[u8]) -> Option<Self> {
-        let rows: Vec<Self> = serde_json::from_slice(body).ok()?;
-        rows.first().copied()
-    }
-}
-
-/// The number in the answer to [`census_ask`].
+/// The number in the answer to [`census_ask`], or to how many are active.
 pub fn census(body: &[u8]) -> Option<u64> {
     #[derive(Deserialize)]
     struct Row {

@@ -20,7 +20,7 @@ use crate::query::{Ast, Column, Extract, Query};
 use crate::route::Route;
 
 use super::records::{Paging, UNPAGED, ordered_within};
-use super::{Ask, Census, Scope};
+use super::{Ask, Scope, active_ask};
 
 /// A longer list costs more than a short row of each node, by what was measured with 5,000 nodes
 /// held twice (docs/exact.md).
@@ -85,7 +85,7 @@ impl Fan {
                 ..self.clone()
             });
             return Some(Self {
-                ask: Census::ask(),
+                ask: active_ask(),
                 merge: Merge::Tally(Tally { then, otherwise }),
                 unlisted: None,
                 ..self.clone()

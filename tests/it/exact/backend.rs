@@ -79,9 +79,7 @@ fn answer(seen: &Seen, nodes: &[(String, u32)], row: impl Fn(&str, u32) -> Value
     let selected = nodes.iter().filter(|(name, _)| selects(&query, name));
     let rows: Vec<_> = selected.map(|(name, minute)| row(name, *minute)).collect();
     let total = rows.len();
-    let body = if query.contains("\"deactivated\"]") {
-        json!([{ "count": total, "count_2": 0, "count_3": 0 }])
-    } else if query.contains("\"count\"") {
+    let body = if query.contains("\"count\"") {
         json!([{ "count": total }])
     } else {
         json!(rows)
