@@ -1,13 +1,11 @@
 //! The answer cache. Knows bytes and times, nothing of routes, merges or HTTP.
 
-mod flight;
 mod memory;
 mod store;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-pub(crate) use flight::Flights;
 pub(crate) use memory::Memory;
 pub(crate) use store::{Entry, Stats, Store};
 

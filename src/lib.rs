@@ -4,6 +4,7 @@ mod cache;
 pub mod cli;
 pub mod config;
 pub mod demo;
+mod flight;
 mod http;
 pub mod names;
 pub mod upstream;

@@ -1,6 +1,6 @@
-//! The flights of the answer cache, the very file of the product, under many schedules (R217-R219).
+//! The flights, the very file of the product, under many schedules (R217-R219).
 //!
-//! `src/cache/flight.rs` names `std::sync`, `tokio::sync` and `tokio::spawn`. Here these names lead to
+//! `src/flight.rs` names `std::sync`, `tokio::sync` and `tokio::spawn`. Here these names lead to
 //! the stand-ins of shuttle, which hand control to another task wherever threads could interleave,
 //! and tell of a hang as a deadlock. A model that fails prints the schedule; `shuttle::replay` repeats
 //! it.
@@ -36,7 +36,7 @@ pub fn spawn(work: impl Future<Output = ()> + Send + 'static) -> task::JoinHandl
     shuttle_tokio::spawn(async { drop(work.await) })
 }
 
-#[path = "../../src/cache/flight.rs"]
+#[path = "../../src/flight.rs"]
 mod flight;
 
 /// Schedules that are tried of each model by each scheduler.

@@ -62,6 +62,14 @@ impl Body {
         bytes: impl Stream<Item = Result<Bytes, Failure>> + Send + 'static,
         length: Option<u64>,
     ) -> Self {
+        // A failure comes a turn later than what was written before it: the head at least is on its
+        // way by then, and the client sees an answer that breaks off.
+        let bytes = bytes.then(|part| async move {
+            if part.is_err() {
+                tokio::task::yield_now().await;
+            }
+            part
+        });
         Self {
             kind: Kind::Passing {
                 bytes: bytes.boxed(),

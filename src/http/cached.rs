@@ -18,8 +18,9 @@ use super::fan::Conclusion;
 use super::respond::{self, Origin, Standing};
 use super::serve::App;
 use super::stream::Streamed;
-use crate::cache::{Cache, Entry, Fallbacks, Flights, Memory, Stats, Store};
+use crate::cache::{Cache, Entry, Fallbacks, Memory, Stats, Store};
 use crate::config::{Config, duration};
+use crate::flight::Flights;
 use crate::work;
 
 /// The answer cache and the rounds under way for it.

@@ -4,8 +4,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, Shared, WeakShared};
 use pdbmux_core::merge::owners::history::{Pasts, check_hashes, spans_ask};
 use pdbmux_core::merge::owners::{FreshnessMap, Shares};
 use pdbmux_core::plan::{Ask, freshness_ask};
@@ -15,9 +13,8 @@ use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use super::Upstream;
+use crate::flight::{Flight, Flights};
 use crate::work;
-
-type Build = BoxFuture<'static, Arc<FreshnessMap>>;
 
 /// Whose data is newest, as far as it is known (R044).
 #[derive(Debug)]
@@ -26,13 +23,13 @@ pub struct Freshness {
     settings: Arc<Settings>,
     ttl: Duration,
     state: Mutex<State>,
+    /// The build that is under way; there is one kind alone.
+    builds: Flights<Arc<FreshnessMap>>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     map: Option<(Instant, Arc<FreshnessMap>)>,
-    /// The build that is under way. It is owned by those who wait for it and ends with the last.
-    flight: Option<WeakShared<Build>>,
     /// How the nodes were divided last, by which map and among whom.
     divided: Option<Division>,
 }
@@ -54,19 +51,20 @@ impl Freshness {
             settings,
             ttl,
             state: Mutex::default(),
+            builds: Flights::new(),
         })
     }
 
     /// The map, built first if there is none that is young enough.
     pub async fn map(self: &Arc<Self>) -> Arc<FreshnessMap> {
         let build = {
-            let mut state = self.state();
+            let state = self.state();
             match &state.map {
                 Some((built, map)) if built.elapsed() < self.ttl => return Arc::clone(map),
-                _ => self.join(&mut state),
+                _ => self.join(),
             }
         };
-        build.await
+        built(&build).await
     }
 
     /// A map that covers every backend of `contributors`, as far as they answer; `since` is when the
@@ -84,29 +82,29 @@ impl Freshness {
             return map;
         }
         let build = {
-            let mut state = self.state();
+            let state = self.state();
             match &state.map {
                 // Somebody else has built a newer one meanwhile.
                 Some((_, newer)) if !Arc::ptr_eq(newer, &map) => return Arc::clone(newer),
                 // It was built for this request: whoever is missing has just been asked, and to
                 // ask again would cost the client a second timeout.
                 Some((started, _)) if *started >= since => return map,
-                _ => self.join(&mut state),
+                _ => self.join(),
             }
         };
-        build.await
+        built(&build).await
     }
 
     /// A map that is newer than `map`.
     pub async fn renewed(self: &Arc<Self>, map: Arc<FreshnessMap>) -> Arc<FreshnessMap> {
         let build = {
-            let mut state = self.state();
+            let state = self.state();
             match &state.map {
                 Some((_, newer)) if !Arc::ptr_eq(newer, &map) => return Arc::clone(newer),
-                _ => self.join(&mut state),
+                _ => self.join(),
             }
         };
-        build.await
+        built(&build).await
     }
 
     /// What each of `among` speaks for by `map`.
@@ -219,13 +217,8 @@ impl Freshness {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn join(self: &Arc<Self>, state: &mut State) -> Shared<Build> {
-        if let Some(build) = state.flight.as_ref().and_then(WeakShared::upgrade) {
-            return build;
-        }
-        let build = Arc::clone(self).build().boxed().shared();
-        state.flight = build.downgrade();
-        build
+    fn join(self: &Arc<Self>) -> Arc<Flight<Arc<FreshnessMap>>> {
+        self.builds.join("", || Arc::clone(self).build())
     }
 
     async fn build(self: Arc<Self>) -> Arc<FreshnessMap> {
@@ -244,10 +237,16 @@ impl Freshness {
             .map(|asked| asked.part().reply.map_or(0, |r| r.body.len()))
             .sum();
         let map = Arc::new(work::run(size, move || read(&round)).await);
-        let mut state = self.state();
-        state.flight = None;
-        state.map = Some((started, Arc::clone(&map)));
+        self.state().map = Some((started, Arc::clone(&map)));
         map
+    }
+}
+
+/// What came of a build. A panic in it goes on in whoever waits.
+async fn built(build: &Flight<Arc<FreshnessMap>>) -> Arc<FreshnessMap> {
+    match build.landed().await {
+        Some(map) => map,
+        None => std::panic::resume_unwind(Box::new("the build of the freshness map panicked")),
     }
 }
 
