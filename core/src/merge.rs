@@ -188,6 +188,11 @@ impl Fan {
         self.absence == Absence::IsEmpty && status == 404
     }
 
+    /// Whether its own answers tell if a backend has other nodes by now.
+    pub fn is_census(&self) -> bool {
+        matches!(self.merge, Merge::Tally(_))
+    }
+
     /// Merges a round, which holds its parts in configured order, those of one backend in the order
     /// of the questions. `limits` are those that were sent to each of them.
     pub fn merge(

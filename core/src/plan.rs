@@ -31,7 +31,7 @@ use crate::route::{Route, Rule};
 use crate::settings::{Settings, Strategy};
 
 pub(crate) use ask::active_ask;
-pub use ask::{Ask, Scope, Sent, census, census_ask, freshness_ask};
+pub use ask::{Ask, Scope, Sent, census, census_ask, freshness_ask, watched_ask};
 pub use doubt::{Doubt, Uncertain};
 pub use unlisted::Unlisted;
 

@@ -53,7 +53,7 @@ impl App {
         let (asked, known) = (Arc::clone(&upstream), Arc::clone(&settings));
         Arc::new(Self {
             settings,
-            freshness: Freshness::new(asked, known, config.freshness_ttl),
+            freshness: Freshness::new(asked, known, config.freshness_ttl, config.max_listed_nodes),
             addresses: Addresses::new(upstream.addresses()),
             translations: Translations::default(),
             rounds: Rounds::default(),

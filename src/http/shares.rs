@@ -3,13 +3,13 @@
 //! The nodes are divided among the backends that answer. One that fails owns nothing: its nodes go
 //! to whoever else holds them, and those are asked again. A node that appears in a second backend
 //! while the division is remembered would be counted twice, so each backend is asked beside the
-//! question how many nodes it has.
+//! question how many nodes it has, or how many of those that matter.
 
 use std::sync::Arc;
 
 use pdbmux_core::merge::Fan;
-use pdbmux_core::merge::owners::Shares;
-use pdbmux_core::plan::{Ask, Doubt, census, census_ask};
+use pdbmux_core::merge::owners::{FreshnessMap, Share, Shares};
+use pdbmux_core::plan::{Ask, Doubt, census, census_ask, watched_ask};
 use pdbmux_core::round::{BackendId, Reply};
 use tokio::time::Instant;
 
@@ -82,14 +82,16 @@ impl App {
             let room = fan
                 .streamed()
                 .map_or_else(Room::unbounded, |_| Room::of(room));
-            let (round, counts) = tokio::join!(
+            let watched = if fan.is_census() {
+                Default::default()
+            } else {
+                watch(&map, &by)
+            };
+            let (round, changed) = tokio::join!(
                 self.upstream.fan_out_within(&open, room),
-                self.count_nodes(&among)
+                self.has_changed(watched)
             );
             answered.extend(open.into_iter().map(|(_, ask)| ask).zip(round));
-            let changed = counts
-                .iter()
-                .any(|(backend, nodes)| nodes.is_some() && *nodes != map.held_by(*backend));
             if changed && renewals < RENEWALS {
                 renewals += 1;
                 answered.clear();
@@ -124,23 +126,27 @@ impl App {
         }
     }
 
-    /// How many nodes each backend has, in any state. With one backend it does not matter; what
-    /// cannot be learnt shows in the answer to the question itself.
-    async fn count_nodes(&self, among: &[BackendId]) -> Vec<(BackendId, Option<u64>)> {
-        if among.len() < 2 {
-            return Vec::new();
-        }
-        let asks: Vec<_> = among
-            .iter()
-            .map(|backend| (*backend, census_ask()))
-            .collect();
-        let counted = |asked: Asked| {
-            let reply = asked.part().reply.filter(Reply::is_success);
-            (asked.backend, reply.and_then(|reply| census(reply.body)))
-        };
-        let counts = self.upstream.fan_out(&asks).await.into_iter();
-        counts.map(counted).collect()
+    /// Whether some backend has another number of nodes than is known. What cannot be learnt shows in
+    /// the answer to the question itself.
+    async fn has_changed(&self, (asks, known): (Vec<(BackendId, Ask)>, Vec<Option<u64>>)) -> bool {
+        let told = self.upstream.fan_out(&asks).await.into_iter();
+        let told = told.map(|asked| census(asked.part().reply.filter(Reply::is_success)?.body));
+        told.zip(known)
+            .any(|(told, known)| told.is_some() && told != known)
     }
+}
+
+/// What is asked beside a question to learn if the backends still have the nodes that they had by
+/// `map`, and the numbers known. With one backend it does not matter.
+fn watch(map: &FreshnessMap, shares: &Shares) -> (Vec<(BackendId, Ask)>, Vec<Option<u64>>) {
+    if shares.backends().nth(1).is_none() {
+        return Default::default();
+    }
+    let watched = |backend| match shares.of(backend).and_then(Share::watched) {
+        Some(watched) => ((backend, watched_ask(watched)), Some(watched.nodes())),
+        None => ((backend, census_ask()), map.held_by(backend)),
+    };
+    shares.backends().map(watched).unzip()
 }
 
 /// What each of `among` is asked.

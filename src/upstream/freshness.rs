@@ -22,6 +22,8 @@ pub struct Freshness {
     upstream: Arc<Upstream>,
     settings: Arc<Settings>,
     ttl: Duration,
+    /// Most certnames of one list, where times can stand for it.
+    most_listed: usize,
     state: Mutex<State>,
     /// The build that is under way; there is one kind alone.
     builds: Flights<Arc<FreshnessMap>>,
@@ -44,12 +46,19 @@ struct Division {
 }
 
 impl Freshness {
-    /// A map of the nodes of `upstream`, each copy of it used for `ttl`.
-    pub fn new(upstream: Arc<Upstream>, settings: Arc<Settings>, ttl: Duration) -> Arc<Self> {
+    /// A map of the nodes of `upstream`, each copy of it used for `ttl`. Shares list no more than
+    /// `most_listed` certnames where times can stand for them.
+    pub fn new(
+        upstream: Arc<Upstream>,
+        settings: Arc<Settings>,
+        ttl: Duration,
+        most_listed: usize,
+    ) -> Arc<Self> {
         Arc::new(Self {
             upstream,
             settings,
             ttl,
+            most_listed,
             state: Mutex::default(),
             builds: Flights::new(),
         })
@@ -116,10 +125,10 @@ impl Freshness {
             return Arc::clone(&known.shares);
         }
         let (dividing, settings) = (Arc::clone(map), Arc::clone(&self.settings));
-        let divided = among.to_vec();
+        let (divided, most) = (among.to_vec(), self.most_listed);
         let divide = move || {
             let source = settings.source.as_deref();
-            Arc::new(dividing.shares(&divided, source, &settings.backends))
+            Arc::new(dividing.shares(&divided, source, &settings.backends, most))
         };
         // As much work as to read some 32 bytes a node.
         let shares = work::run(map.len() * 32, divide).await;

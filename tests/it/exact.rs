@@ -8,6 +8,7 @@ mod history;
 mod newest;
 mod population;
 mod pql;
+mod recent;
 mod root;
 mod sets;
 mod shares;

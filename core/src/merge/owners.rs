@@ -15,7 +15,7 @@ use crate::paging::{ColumnKind, compare_values};
 use crate::round::BackendId;
 
 pub(crate) use shares::{ALWAYS, CHUNK, NEVER, one_of};
-pub use shares::{Share, Shares};
+pub use shares::{Share, Shares, Watched};
 
 /// A dense number for each certname seen, so that per-node state lives in plain vectors.
 #[derive(Debug, Default)]

@@ -104,7 +104,7 @@ mod tests {
         let [of_a, of_b] = &bodies;
         let (map, _) = FreshnessMap::build(&[(a, of_a.as_bytes()), (b, of_b.as_bytes())]);
         let names = ["pdb-a".to_owned(), "pdb-b".to_owned()];
-        let shares = map.shares(&[a, b], None, &names);
+        let shares = map.shares(&[a, b], None, &names, usize::MAX);
         let round: Vec<_> = [a, b]
             .into_iter()
             .zip(&rows)

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::merge::owners::{ALWAYS, NEVER, Share};
+use crate::merge::owners::{ALWAYS, NEVER, Share, Watched};
 use crate::params::{Params, body, encode};
 use crate::query::{Atom, Query, Sign, Truth};
 use crate::route::{Bodies, Route};
@@ -311,7 +311,16 @@ pub(crate) fn active_ask() -> Ask {
     Ask::own("/pdb/query/v4/nodes", &[("query", query)])
 }
 
-/// The number in the answer to [`census_ask`], or to how many are active.
+/// The question how many nodes there are by now of those that are watched.
+pub fn watched_ask(watched: &Watched) -> Ask {
+    let condition = watched.condition();
+    let query = format!(
+        r#"["extract",[["function","count"]],["and",["=","node_state","any"],{condition}]]"#
+    );
+    Ask::own("/pdb/query/v4/nodes", &[("query", &query)])
+}
+
+/// The number in the answer to [`census_ask`], or to another question for a number of nodes.
 pub fn census(body: &[u8]) -> Option<u64> {
     #[derive(Deserialize)]
     struct Row {

@@ -189,7 +189,8 @@ fn shares(backends: &[Client], settings: &Settings) -> Result<Shares> {
     let nodes = all(&freshness_ask(Strategy::Exact))?;
     let (map, damaged) = FreshnessMap::build(&of_backends(&ids, &nodes));
     ensure!(damaged.is_empty(), "nodes are damaged: {damaged:?}");
-    let shares = map.shares(&ids, settings.source.as_deref(), &settings.backends);
+    let source = settings.source.as_deref();
+    let shares = map.shares(&ids, source, &settings.backends, usize::MAX);
     let Some(ask) = spans_ask(&shares) else {
         return Ok(shares);
     };

@@ -26,6 +26,11 @@ impl Backend {
             let nodes = of_nodes.lock().unwrap();
             answer(seen, &nodes, node)
         });
+        let of_factsets = Arc::clone(&held);
+        stub.makes("/pdb/query/v4/factsets", move |seen| {
+            let nodes = of_factsets.lock().unwrap();
+            answer(seen, &nodes, node)
+        });
         stub.makes(INVENTORY, move |seen| {
             let nodes = of_inventory.lock().unwrap();
             answer(
@@ -44,6 +49,19 @@ impl Backend {
     pub(super) fn gains(&self, certname: &str, minute: u32) {
         let mut nodes = self.nodes.lock().unwrap();
         nodes.push((certname.to_owned(), minute));
+    }
+
+    /// A node that it has reports again.
+    pub(super) fn reports(&self, certname: &str, minute: u32) {
+        let mut nodes = self.nodes.lock().unwrap();
+        let known = nodes.iter_mut().find(|(name, _)| name == certname);
+        known.unwrap().1 = minute;
+    }
+
+    /// A node is purged.
+    pub(super) fn loses(&self, certname: &str) {
+        let mut nodes = self.nodes.lock().unwrap();
+        nodes.retain(|(name, _)| name != certname);
     }
 
     /// The queries asked of `path`, how many nodes there are and the list of them left out.
@@ -69,14 +87,23 @@ pub(super) async fn of_stubs(stubs: &[&Stub]) -> Pdbmux {
 }
 
 fn node(certname: &str, minute: u32) -> Value {
-    let reported = format!("2026-01-01T00:{minute:02}:00.000Z");
-    json!({"certname": certname, "report_timestamp": reported})
+    json!({
+        "certname": certname,
+        "report_timestamp": reported(minute),
+        "facts_timestamp": reported(minute),
+    })
+}
+
+fn reported(minute: u32) -> String {
+    format!("2026-01-01T00:{minute:02}:00.000Z")
 }
 
 /// The rows that the query selects, or their number, as pdbmux may ask for either.
 fn answer(seen: &Seen, nodes: &[(String, u32)], row: impl Fn(&str, u32) -> Value) -> Answer {
     let query = seen.param("query").unwrap_or_default();
-    let selected = nodes.iter().filter(|(name, _)| selects(&query, name));
+    let selected = nodes
+        .iter()
+        .filter(|(name, minute)| selects(&query, name, *minute));
     let rows: Vec<_> = selected.map(|(name, minute)| row(name, *minute)).collect();
     let total = rows.len();
     let body = if query.contains("\"count\"") {
@@ -91,7 +118,11 @@ fn answer(seen: &Seen, nodes: &[(String, u32)], row: impl Fn(&str, u32) -> Value
 }
 
 /// Whether the condition of a share, somewhere in `query`, holds for a node.
-fn selects(query: &str, certname: &str) -> bool {
+fn selects(query: &str, certname: &str, minute: u32) -> bool {
+    let times = [r#"[">=","timestamp",""#, r#"[">=","facts_timestamp",""#];
+    if let Some((_, since)) = times.iter().find_map(|time| query.split_once(time)) {
+        return &*reported(minute) >= since.split('"').next().unwrap();
+    }
     let listed = query.contains(&format!("\"{certname}\""));
     if query.contains(r#"["=","certname",""]"#) {
         false

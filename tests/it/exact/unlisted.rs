@@ -143,10 +143,11 @@ async fn a_list_that_is_too_long_is_never_sent() {
 
 #[tokio::test]
 async fn a_backend_whose_share_takes_no_list_is_asked_for_it_alone() {
-    // All that a has is stale, so it takes no list to say so; of c's nodes it does.
+    // All that a has is stale, so it takes no list to say so; of b's nodes it does, and their times are
+    // alike.
     let a = Backend::holding(&[("m", 1), ("n", 1)]).await;
-    let b = Backend::holding(&[("m", 2), ("n", 2), ("o", 1)]).await;
-    let c = Backend::holding(&[("o", 2), ("p", 1)]).await;
+    let b = Backend::holding(&[("m", 2), ("n", 2), ("o", 2)]).await;
+    let c = Backend::holding(&[("o", 3), ("p", 1)]).await;
     let mux = Pdbmux::with(&[&a.stub, &b.stub, &c.stub], |config| {
         config.merge = Strategy::Exact;
         config.max_listed_nodes = 0;

@@ -290,7 +290,7 @@ mod tests {
         };
         let (old, new) = (node(1), node(2));
         let (map, _) = FreshnessMap::build(&[(A, old.as_bytes()), (B, new.as_bytes())]);
-        let shares = map.shares(&[A, B], None, &[]);
+        let shares = map.shares(&[A, B], None, &[], usize::MAX);
         assert!(spans_ask(&shares).unwrap().target().contains("max"));
         let spans = [spans("n", a), spans("n", b)];
         let (pasts, damaged) = Pasts::read(&[(A, spans[0].as_bytes()), (B, spans[1].as_bytes())]);
@@ -358,7 +358,7 @@ mod tests {
     fn events_count_with_their_reports() {
         let node = r#"[{"certname":"n"}]"#.as_bytes();
         let (map, _) = FreshnessMap::build(&[(A, node), (B, node)]);
-        let shares = map.shares(&[A, B], None, &[]);
+        let shares = map.shares(&[A, B], None, &[], usize::MAX);
         let (a, b) = (
             spans("n", &[("x", 1), ("y", 3)]),
             spans("n", &[("w", 2), ("y", 3)]),

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod tests;
+mod told;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -11,6 +12,9 @@ use super::{FreshnessMap, Stamp};
 use crate::json::unquote;
 use crate::query::{Atom, Field, Truth, is_of_nodes};
 use crate::round::BackendId;
+use told::{Held, Told};
+
+pub use told::Watched;
 
 /// A condition that holds for no record with a certname.
 pub(crate) const NEVER: &str = r#"["=","certname",""]"#;
@@ -34,6 +38,8 @@ pub struct Share {
     owned: Option<String>,
     /// How many certnames that lists.
     listed: usize,
+    /// What tells that it selects other nodes by now; `None`: that there are more or fewer of all.
+    watched: Option<Watched>,
     /// How many nodes it owns, and how many of them are active.
     nodes: usize,
     active: usize,
@@ -54,17 +60,24 @@ impl FreshnessMap {
     /// Divides the nodes among those backends of `among` that are part of the map. A node goes to
     /// the one with the newest data of it; ties keep the configured order.
     ///
-    /// `source` is the name of the source fact and `names` those of all backends.
-    pub fn shares(&self, among: &[BackendId], source: Option<&str>, names: &[String]) -> Shares {
+    /// `source` is the name of the source fact and `names` those of all backends. No list is to be
+    /// longer than `most_listed` if times can stand for it.
+    pub fn shares(
+        &self,
+        among: &[BackendId],
+        source: Option<&str>,
+        names: &[String],
+        most_listed: usize,
+    ) -> Shares {
         let among: Vec<_> = among
             .iter()
             .copied()
             .filter(|id| self.covers(*id))
             .collect();
-        let mut owned: Vec<Vec<&[u8]>> = vec![Vec::new(); among.len()];
+        let mut owned: Vec<Vec<Held<'_>>> = vec![Vec::new(); among.len()];
         let mut stale = owned.clone();
-        let mut inactive = owned.clone();
-        let mut contested = owned.clone();
+        let mut inactive: Vec<Vec<&[u8]>> = vec![Vec::new(); among.len()];
+        let mut contested = inactive.clone();
         let mut active = vec![0; among.len()];
         for (name, stamps) in &self.certnames {
             let place = |id: BackendId| among.iter().position(|known| *known == id);
@@ -81,13 +94,13 @@ impl FreshnessMap {
             let is_inactive = self.is_inactive(name, among[winner]);
             let is_contested = holders.clone().nth(1).is_some();
             active[winner] += usize::from(!is_inactive);
-            for (holder, _) in holders {
-                let names = if holder == winner {
+            for (holder, stamp) in holders {
+                let nodes = if holder == winner {
                     &mut owned
                 } else {
                     &mut stale
                 };
-                names[holder].push(name);
+                nodes[holder].push((name, stamp.facts));
                 if is_contested {
                     contested[holder].push(name);
                 }
@@ -106,20 +119,17 @@ impl FreshnessMap {
         let told = owned.into_iter().zip(stale).zip(inactive).zip(active);
         let shares = among.iter().zip(told).zip(contested).map(
             |((id, (((owned, stale), inactive), active)), contested)| {
-                let kept = |names: &[&[u8]]| names.iter().map(|name| Box::from(*name)).collect();
-                let listed = match (owned.len(), stale.len()) {
-                    (0, _) | (_, 0) => 0,
-                    (owned, stale) => owned.min(stale),
-                };
+                let told = Told::of(&owned, &stale, most_listed);
                 let share = Share {
                     nodes: owned.len(),
                     active,
-                    listed,
-                    stale: kept(&stale),
+                    listed: told.listed,
+                    watched: told.watched,
+                    stale: stale.into_iter().map(|(name, _)| name.into()).collect(),
                     contested,
-                    inactive: kept(&inactive),
+                    inactive: inactive.into_iter().map(Box::from).collect(),
                     history: None,
-                    owned: is_divided.then(|| condition(owned, stale)),
+                    owned: is_divided.then_some(told.condition),
                     source: source.map(|name| (name.to_owned(), names[id.index()].clone())),
                 };
                 (*id, share)
@@ -190,6 +200,12 @@ impl Share {
     /// How many certnames [`owned`](Self::owned) lists.
     pub(crate) fn listed(&self) -> usize {
         self.listed
+    }
+
+    /// The nodes whose number shows whether [`owned`](Self::owned) still selects what it should; `None`
+    /// for all that the backend holds.
+    pub fn watched(&self) -> Option<&Watched> {
+        self.watched.as_ref()
     }
 
     /// AST that selects the records of the nodes that the backend owns; `None` if those are all
@@ -273,16 +289,6 @@ impl Share {
             _ => return None,
         };
         Some(Truth::Depends(text))
-    }
-}
-
-/// Selects `owned` out of both, by whichever list is shorter.
-fn condition(owned: Vec<&[u8]>, stale: Vec<&[u8]>) -> String {
-    match (owned.is_empty(), stale.is_empty()) {
-        (_, true) => ALWAYS.to_owned(),
-        (true, false) => NEVER.to_owned(),
-        (false, false) if owned.len() < stale.len() => among(owned),
-        (false, false) => format!("[\"not\",{}]", among(stale)),
     }
 }
 

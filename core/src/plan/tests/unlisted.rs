@@ -8,14 +8,22 @@ fn shares(nodes: u32, is_split: bool) -> Shares {
     let body = |holder: u32| {
         let nodes = (0..nodes).map(|n| {
             let owner = if is_split { n % 2 } else { 0 };
-            let day = if holder == owner { 2 } else { 1 };
-            format!(r#"{{"certname":"n{n}","report_timestamp":"2026-01-0{day}T00:00:00Z"}}"#)
+            // Times tell nothing: copies that count are as old as those that do not.
+            let second = 2 * n + u32::from(holder == owner);
+            let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+            let at = format!("2026-01-01T{hour:02}:{minute:02}:{second:02}Z");
+            format!(r#"{{"certname":"n{n}","report_timestamp":"{at}","facts_timestamp":"{at}"}}"#)
         });
         format!("[{}]", nodes.collect::<Vec<_>>().join(","))
     };
     let (of_a, of_b) = (body(0), body(1));
     let (map, _) = FreshnessMap::build(&[(a, of_a.as_bytes()), (b, of_b.as_bytes())]);
-    map.shares(&[a, b], None, &["pdb-a".to_owned(), "pdb-b".to_owned()])
+    map.shares(
+        &[a, b],
+        None,
+        &["pdb-a".to_owned(), "pdb-b".to_owned()],
+        usize::MAX,
+    )
 }
 
 /// How a question is put where these are the shares and no more than `most` may be listed.

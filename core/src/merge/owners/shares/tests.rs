@@ -39,7 +39,7 @@ fn names() -> Vec<String> {
 }
 
 fn owned(map: &FreshnessMap, among: &[BackendId], of: BackendId) -> Option<String> {
-    let shares = map.shares(among, None, &names());
+    let shares = map.shares(among, None, &names(), usize::MAX);
     shares.of(of).unwrap().owned().map(str::to_owned)
 }
 
@@ -91,7 +91,7 @@ fn whoever_is_out_owns_nothing() {
 #[test]
 fn where_no_node_is_held_twice_nothing_is_asked_beside_the_query() {
     let map = map(&[&[("m", [1, 0, 0])], &[("n", [2, 0, 0])]]);
-    let shares = map.shares(&[A, B], None, &names());
+    let shares = map.shares(&[A, B], None, &names(), usize::MAX);
     assert!(!shares.overlap());
     assert_eq!(shares.of(A).unwrap().owned(), None);
     assert_eq!(shares.of(C), None, "it is not part of the map");
@@ -123,7 +123,7 @@ fn the_shorter_list_is_sent_and_long_ones_in_chunks() {
 #[test]
 fn each_backend_is_asked_for_its_own() {
     let map = map(&[&[("m", [1, 0, 0]), ("n", [1, 0, 0])], &[("n", [2, 0, 0])]]);
-    let shares = map.shares(&[A, B], Some("src"), &names());
+    let shares = map.shares(&[A, B], Some("src"), &names(), usize::MAX);
     let asked = |query: &str, of| {
         let ask = Ask::own("/pdb/query/v4/nodes", &[("query", query)]).of(Scope::Owned);
         let target = ask.within(shares.of(of).unwrap()).target();
@@ -189,7 +189,7 @@ fn each_backend_is_asked_for_its_own() {
 #[test]
 fn a_question_without_a_condition_gets_one_and_keeps_its_limit() {
     let map = map(&[&[("n", [1, 0, 0])], &[("n", [2, 0, 0])]]);
-    let shares = map.shares(&[A, B], None, &names());
+    let shares = map.shares(&[A, B], None, &names(), usize::MAX);
     let ask = Ask::own("/pdb/query/v4/nodes", &[("origin", "x")]);
     let ask = ask.of(Scope::Owned).with_limit(Some(7));
     let target = ask.within(shares.of(A).unwrap()).target();
@@ -211,7 +211,7 @@ fn t47_the_state_of_a_node_is_its_owners_also_for_its_history() {
     let (map, _) = FreshnessMap::build(&[(A, a.as_bytes()), (B, b.as_bytes())]);
     let asked = |map: &FreshnessMap, scope, query| {
         let ask = Ask::own("/pdb/query/v4/reports", &[("query", query)]).of(scope);
-        let shares = map.shares(&[A, B], None, &names());
+        let shares = map.shares(&[A, B], None, &names(), usize::MAX);
         let target = ask.within(shares.of(A).unwrap()).target();
         let query = target.split_once('?').map(|(_, query)| query.to_owned());
         let query = query.unwrap_or_default();
