@@ -89,7 +89,8 @@ fn fill(plan: &Plan, rig: &Rig, layout: &str, nodes: u32) -> Result<()> {
     }
     plan.clear(rig, Locale::Bytes)?;
     let clients = rig.backends.each_ref().map(|one| &one.client);
-    let mut batches = Vec::new();
+    // Copies that do not count come first, as they do where nodes move.
+    let (mut left_behind, mut counting) = (Vec::new(), Vec::new());
     for number in 0..nodes {
         let owner = match layout {
             // As good as any coin, and the same each time.
@@ -107,21 +108,18 @@ fn fill(plan: &Plan, rig: &Rig, layout: &str, nodes: u32) -> Result<()> {
             number,
             copies: copies.to_vec(),
         };
-        let of_copy = |copy: Copy| {
+        let of_copy = |copy: Copy| -> Result<_> {
             Ok(Batch {
                 client: clients[copy.holder],
                 commands: node.commands(copy)?,
             })
         };
-        batches.push(
-            copies
-                .into_iter()
-                .map(of_copy)
-                .collect::<Result<Vec<_>>>()?,
-        );
+        let [older, newer] = [1 - owner, owner].map(|holder| of_copy(copies[holder]));
+        left_behind.push(vec![older?]);
+        counting.push(vec![newer?]);
     }
     let started = Instant::now();
-    let sent = deliver(&batches, &clients)?;
+    let sent = deliver(&left_behind, &clients)? + deliver(&counting, &clients)?;
     eprintln!("cost: {sent} commands in {:.1?}", started.elapsed());
     plan.remember(&fingerprint)
 }

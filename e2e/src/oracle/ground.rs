@@ -106,16 +106,20 @@ fn union(rig: &Rig) -> Result<&Client> {
     Ok(&rig.oracle.as_ref().context("no oracle")?.client)
 }
 
-/// Later backends first, so that the first one's receipt times are the latest (ties go to it).
+/// Copies that do not count come first, as they do where nodes move. Later backends before others, so
+/// that the first one's receipt times are the latest (ties go to it).
 fn load(made: &Made, backends: &[&Client], union: &Client) -> Result<usize> {
-    let mut nodes = Vec::new();
+    let (mut left_behind, mut nodes) = (Vec::new(), Vec::new());
     for node in &made.nodes {
-        let mut batches = Vec::new();
+        let (mut old, mut batches) = (Vec::new(), Vec::new());
         for copy in node.copies.iter().rev() {
             let client = backends.get(copy.holder).context("too few backends")?;
             let commands = node.commands(*copy)?;
+            let is_old = node.owner().is_some_and(|owner| copy.run < owner.run);
+            let batches = if is_old { &mut old } else { &mut batches };
             batches.push(Batch { client, commands });
         }
+        left_behind.push(old);
         let commands = node.union_commands()?;
         batches.push(Batch {
             client: union,
@@ -124,7 +128,7 @@ fn load(made: &Made, backends: &[&Client], union: &Client) -> Result<usize> {
         nodes.push(batches);
     }
     let all: Vec<&Client> = backends.iter().copied().chain([union]).collect();
-    let sent = deliver(&nodes, &all)?;
+    let sent = deliver(&left_behind, &all)? + deliver(&nodes, &all)?;
     for node in &made.nodes {
         let purged = node.copies.iter().filter(|it| it.state == State::Purged);
         for copy in purged {
