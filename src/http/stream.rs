@@ -4,13 +4,16 @@
 //! before. A backend that fails after the head has gone out breaks the answer off, so that nobody
 //! takes it for a whole one.
 
+mod feed;
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use futures_util::future;
-use futures_util::stream::{self, BoxStream, SelectAll, StreamExt};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, OptionFuture};
+use futures_util::stream::{self, StreamExt};
 use hyper::body::Incoming;
 use pdbmux_core::merge::damage::Damage;
 use pdbmux_core::merge::owners::FreshnessMap;
@@ -23,6 +26,7 @@ use super::rounds::Completeness;
 use super::serve::App;
 use crate::upstream::{Asked, Failure, Upstream};
 use crate::work;
+use feed::{Feeds, Next};
 
 /// An answer whose records are written while they arrive. It can be sent once.
 #[derive(Clone)]
@@ -51,16 +55,15 @@ pub(super) struct Begun {
     pub(super) streamed: Streamed,
 }
 
-/// What comes of the backend at this place among the contributors: more bytes, or the end.
-type Event = (u16, Option<Result<Bytes, Failure>>);
-
 /// An answer under way.
 struct Writing {
     app: Arc<App>,
     merge: Arc<Mutex<Stream>>,
     /// Who contributes, in configured order.
     sources: Vec<BackendId>,
-    events: SelectAll<BoxStream<'static, Event>>,
+    feeds: Feeds,
+    /// Whose nodes are where, once it is known; until then it is not waited for.
+    map: OptionFuture<BoxFuture<'static, Arc<FreshnessMap>>>,
     /// What is to be written before anything else is read.
     ready: VecDeque<Bytes>,
     is_over: bool,
@@ -77,15 +80,6 @@ impl App {
         round: &mut [Asked],
         map: Option<&Arc<FreshnessMap>>,
     ) -> Result<Begun, Vec<(BackendId, Damage)>> {
-        let map = match map {
-            // Without it all but the first backend would wait for the end of others. It is younger
-            // than what they send, so that no node is served from the wrong one.
-            None if plan.keep == Keep::First => {
-                let map = self.freshness.map().await;
-                Some(self.freshness.renewed(map).await)
-            }
-            map => map.map(Arc::clone),
-        };
         let mut total = Some(0);
         let mut sources = Vec::new();
         let mut beginnings = Vec::new();
@@ -98,12 +92,16 @@ impl App {
             sources.push(asked.backend);
         }
         let contributed = sources.len();
+        let is_ranked = plan.keep == Keep::First && contributed > 1;
+        let is_map_missing = is_ranked && map.is_none();
+        let map = map.map(Arc::clone);
         let merge = Stream::new(plan, &sources, map, &self.settings.backends);
         let mut writing = Writing {
             app: Arc::clone(self),
             merge: Arc::new(Mutex::new(merge)),
             sources,
-            events: SelectAll::new(),
+            feeds: Feeds::new(),
+            map: is_map_missing.then(|| self.newer_map()).into(),
             ready: VecDeque::from([Bytes::from_static(b"[")]),
             is_over: false,
             _held: Arc::clone(&self.held),
@@ -113,7 +111,7 @@ impl App {
         let mut damaged = Vec::new();
         for (bytes, at) in beginnings.into_iter().zip(0..) {
             if let Err((backend, Failure::Damaged(damage))) =
-                writing.take((at, Some(Ok(bytes)))).await
+                writing.take(at, Some(Ok(bytes))).await
             {
                 damaged.push((backend, damage));
             }
@@ -121,14 +119,11 @@ impl App {
         if !damaged.is_empty() {
             return Err(damaged);
         }
-        let contributors = round.iter_mut().filter(|asked| is_success(asked));
-        for (asked, at) in contributors.zip(0..) {
+        for asked in round.iter_mut().filter(|asked| is_success(asked)) {
             let rest = asked.rest.take();
             let rest = rest.map(|rest| arriving(Arc::clone(&self.upstream), rest));
-            let rest = stream::iter(rest).flatten();
-            let rest = rest.map(move |bytes| (at, Some(bytes)));
-            let end = stream::once(future::ready((at, None)));
-            writing.events.push(rest.chain(end).boxed());
+            let rest = stream::iter(rest).flatten().boxed();
+            writing.feeds.add(VecDeque::new(), rest);
         }
         let bytes = stream::unfold(writing, |mut writing| async move {
             let next = writing.next().await?;
@@ -141,6 +136,17 @@ impl App {
             streamed: Streamed(Arc::new(Mutex::new(Some(body)))),
         })
     }
+
+    /// A map that is younger than what is being received, so that by it no node is served from the
+    /// wrong backend.
+    fn newer_map(self: &Arc<Self>) -> BoxFuture<'static, Arc<FreshnessMap>> {
+        let app = Arc::clone(self);
+        let map = async move {
+            let map = app.freshness.map().await;
+            app.freshness.renewed(map).await
+        };
+        map.boxed()
+    }
 }
 
 impl Writing {
@@ -152,12 +158,22 @@ impl Writing {
             if self.is_over {
                 return None;
             }
-            let Some(event) = self.events.next().await else {
+            let wanted = lock(&self.merge).wanted();
+            if wanted.is_empty() {
                 self.is_over = true;
                 note_dropped(lock(&self.merge).dropped());
                 return Some(Ok(Bytes::from_static(b"]")));
+            }
+            let (at, next) = tokio::select! {
+                next = self.feeds.next(&wanted) => next,
+                Some(map) = &mut self.map => {
+                    self.map = None.into();
+                    let pieces = lock(&self.merge).learn(map);
+                    self.ready.extend(gather(pieces, &[]));
+                    continue;
+                }
             };
-            if let Err((backend, failure)) = self.take(event).await {
+            if let Err((backend, failure)) = self.take(at, next).await {
                 self.is_over = true;
                 let backend = self.app.name(backend);
                 tracing::warn!(backend, %failure, "an answer under way is broken off");
@@ -169,8 +185,8 @@ impl Writing {
     }
 
     /// Takes what has come and makes ready what is served of it.
-    async fn take(&mut self, (at, event): Event) -> Result<(), (BackendId, Failure)> {
-        let done = match event {
+    async fn take(&mut self, at: u16, next: Next) -> Result<(), (BackendId, Failure)> {
+        let done = match next {
             Some(Err(failure)) => Err(failure),
             Some(Ok(part)) => self.read(at, part).await,
             None => self.end(at),
@@ -186,7 +202,7 @@ impl Writing {
         self.ready
             .extend(gather(pieces, std::slice::from_ref(&part)));
         let max = self.app.upstream.max_body();
-        if lock(&self.merge).held() > max {
+        if lock(&self.merge).held() + self.feeds.ahead() > max {
             return Err(Failure::TooLong(max));
         }
         Ok(())

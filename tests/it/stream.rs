@@ -255,6 +255,44 @@ async fn a_slow_client_slows_the_backends() {
 }
 
 #[tokio::test]
+async fn under_static_a_backend_is_not_read_while_all_it_sends_can_only_wait() {
+    let (a, b) = (Stub::start().await, Stub::start().await);
+    for stub in [&a, &b] {
+        stub.fresh(&[("n", "2026-01-01T00:00:00Z")]);
+    }
+    let (gate, sent) = (Gate::new(), Gate::new());
+    let own = fact("n", "f", "of a");
+    a.on(
+        FACTS,
+        Answer::chunked()
+            .chunk("[\n")
+            .hold(&gate)
+            .chunk(&own)
+            .chunk("]")
+            .last_chunk(),
+    );
+    let record = fact("n", "f", &"x".repeat(1 << 20));
+    let answer = (0..64).fold(Answer::chunked().chunk("["), |answer, at| {
+        let comma = if at == 0 { "" } else { "," };
+        answer.chunk(format!("{comma}{record}"))
+    });
+    b.on(FACTS, answer.chunk("]").open(&sent).last_chunk());
+    let mux = streaming(&[&a, &b], Strategy::Static, Duration::ZERO).await;
+    let mut client = mux.connect().await;
+    client.send(request("GET", FACTS)).await;
+    b.until_seen(2).await;
+    // As long as b would need, and not longer than a may be silent.
+    tokio::time::sleep(SHORT / 2).await;
+    assert!(!sent.is_open(), "64 MB were taken from b that wait for a");
+    gate.open();
+    let response = client.response().await;
+    assert_eq!(
+        rows(&response.json()),
+        [own, fact("n", "pdbmux_source", "pdb-a")]
+    );
+}
+
+#[tokio::test]
 async fn a_client_that_leaves_ends_the_asking() {
     let a = Stub::start().await;
     a.fresh(&[]);

@@ -19,7 +19,7 @@ use super::RecordMerge;
 use super::scan::Layout;
 use super::writer::{Marks, Writer};
 
-use choice::{Choice, Fate, Record};
+use choice::{Choice, Fate, Held, Record};
 
 /// A merge under way.
 #[derive(Debug)]
@@ -63,6 +63,12 @@ impl Stream {
     /// How many bytes of records wait for another backend.
     pub fn held(&self) -> usize {
         self.choice.held_bytes()
+    }
+
+    /// Whom to read next, by their places among the sources: all that have not ended, or those
+    /// alone whom much is waiting for.
+    pub fn wanted(&self) -> Vec<u16> {
+        self.choice.wanted()
     }
 
     /// How many upstream records bore the source fact's name and were dropped (R070).
@@ -127,23 +133,28 @@ impl Stream {
     /// body that is not whole is damaged.
     pub fn end(&mut self, from: u16) -> Result<Pieces, Damage> {
         self.bodies[usize::from(from)].finish()?;
+        let waiting = self.choice.end(from);
+        Ok(self.serve_waiting(waiting))
+    }
+
+    /// Goes by `map` from now on, and gives what need not wait any longer.
+    pub fn learn(&mut self, map: Arc<FreshnessMap>) -> Pieces {
+        let waiting = self.choice.learn(map);
+        self.serve_waiting(waiting)
+    }
+
+    fn serve_waiting(&mut self, waiting: Vec<(u32, Vec<Held>)>) -> Pieces {
         let array = ArrayPieces::resume(&[], self.written);
         let mut writer = Writer::new(&self.plan, &self.marks, array);
-        for (number, waiting) in self.choice.end(from) {
-            for held in waiting {
-                let choice = &mut self.choice;
-                serve(
-                    &mut writer,
-                    choice,
-                    Some(number),
-                    &held.record(),
-                    &Place::Aside,
-                );
+        for (number, held) in waiting {
+            for held in held {
+                let (choice, record) = (&mut self.choice, held.record());
+                serve(&mut writer, choice, Some(number), &record, &Place::Aside);
             }
         }
         let (pieces, written) = writer.array().pause();
         self.written = written;
-        Ok(pieces)
+        pieces
     }
 }
 

@@ -8,6 +8,9 @@ use crate::merge::owners::{Certnames, FreshnessMap, Stamp};
 use crate::merge::records::{Keep, RecordMerge};
 use crate::round::BackendId;
 
+/// How many bytes may wait before only those are read whom they wait for.
+const SLACK: usize = 1 << 20;
+
 /// What is known so far.
 #[derive(Debug)]
 pub(super) struct Choice {
@@ -31,6 +34,8 @@ pub(super) struct Choice {
 struct Source {
     backend: BackendId,
     ended: bool,
+    /// How many subjects have records that wait for it.
+    awaited: usize,
 }
 
 /// What records are about.
@@ -91,6 +96,7 @@ impl Choice {
         let sources = sources.iter().map(|backend| Source {
             backend: *backend,
             ended: false,
+            awaited: 0,
         });
         Self {
             keep: plan.keep,
@@ -108,6 +114,15 @@ impl Choice {
 
     pub(super) fn held_bytes(&self) -> usize {
         self.held_bytes
+    }
+
+    /// Whose records are of use now. Once much waits, that of others could only wait as well.
+    pub(super) fn wanted(&self) -> Vec<u16> {
+        let is_full = self.held_bytes > SLACK;
+        let sources = self.sources.iter().zip(0..);
+        let wanted =
+            sources.filter(|(source, _)| !source.ended && (!is_full || source.awaited > 0));
+        wanted.map(|(_, at)| at).collect()
     }
 
     /// The number of what records are about, which `raw` names.
@@ -162,8 +177,10 @@ impl Choice {
                     Some(_) => Fate::Drop,
                     None if subject.expected == from => {
                         subject.winner = Some(from);
-                        let dropped = self.held.remove(&number).unwrap_or_default();
-                        self.forget(&dropped);
+                        if let Some(dropped) = self.held.remove(&number) {
+                            self.sources[usize::from(from)].awaited -= 1;
+                            self.forget(&dropped);
+                        }
                         Fate::Serve
                     }
                     None => Fate::Hold,
@@ -178,6 +195,10 @@ impl Choice {
             return;
         };
         let held = self.held.entry(number).or_default();
+        if held.is_empty() {
+            let expected = self.subjects[number as usize].expected;
+            self.sources[usize::from(expected)].awaited += 1;
+        }
         self.held_bytes += record.bytes.len();
         if let Some(last) = held
             .last_mut()
@@ -199,16 +220,29 @@ impl Choice {
     /// for it.
     pub(super) fn end(&mut self, from: u16) -> Vec<(u32, Vec<Held>)> {
         self.sources[usize::from(from)].ended = true;
+        self.decide(|subject| subject.expected == from)
+    }
+
+    /// Goes by `map` from now on, and gives the records that need not wait by it.
+    pub(super) fn learn(&mut self, map: Arc<FreshnessMap>) -> Vec<(u32, Vec<Held>)> {
+        self.freshness = Some(map);
+        self.decide(|_| true)
+    }
+
+    /// Decides anew whom the waiting records of subjects wait for, and gives those that are served.
+    fn decide(&mut self, concerns: impl Fn(&Subject) -> bool) -> Vec<(u32, Vec<Held>)> {
         let held = self.held.keys().copied();
         let waiting: Vec<_> = held
-            .filter(|number| self.subjects[*number as usize].expected == from)
+            .filter(|number| concerns(&self.subjects[*number as usize]))
             .collect();
         let mut served = Vec::new();
         for number in waiting {
             let expected = self.expected(number);
             let subject = &mut self.subjects[number as usize];
-            subject.expected = expected;
+            let before = std::mem::replace(&mut subject.expected, expected);
+            self.sources[usize::from(before)].awaited -= 1;
             if !has_sent(self.held.get(&number), expected) {
+                self.sources[usize::from(expected)].awaited += 1;
                 continue;
             }
             subject.winner = Some(expected);
@@ -244,7 +278,7 @@ impl Choice {
 
     /// By what backends are compared; ties keep the configured order. Where that order is all that
     /// counts, those known to have the node go before those that may have it by now: else all but
-    /// the first backend would wait for its end.
+    /// the first backend would wait for its end, as they do until a map has been learnt.
     fn rank(&self, number: u32, backend: BackendId) -> (bool, Stamp) {
         let name = self.names.name(number);
         let map = self.freshness.as_deref();

@@ -110,10 +110,16 @@ struct Feeding<'b> {
     /// How much of each body has come.
     come: Vec<usize>,
     text: Vec<u8>,
+    /// After how many more steps the map is learnt.
+    unlearnt: Option<(usize, Arc<FreshnessMap>)>,
 }
 
 impl Feeding<'_> {
     fn step(&mut self, from: usize, more: usize) -> Result<(), Damage> {
+        match self.unlearnt.take() {
+            Some((0, map)) => self.text.extend(self.stream.learn(map).assemble(&[])),
+            later => self.unlearnt = later.map(|(steps, map)| (steps - 1, map)),
+        }
         let body = self.bodies[from].as_bytes();
         let come = self.come[from];
         let part = &body[come..(come + more).min(body.len())];
@@ -128,17 +134,32 @@ impl Feeding<'_> {
     }
 }
 
+/// When it is learnt whose nodes are where.
+#[derive(Debug, Clone, Copy)]
+enum Learnt {
+    Before,
+    /// After so many steps, or never if there are fewer.
+    After(usize),
+}
+
 /// What is written of `bodies`, which come in pieces by turns.
 fn streamed(
     plan: &RecordMerge,
     bodies: &[String],
     map: FreshnessMap,
+    learnt: Learnt,
     steps: &[(Index, usize)],
 ) -> Result<Vec<u8>, Damage> {
     let sources: Vec<_> = (0..).take(bodies.len()).map(BackendId).collect();
     let names: Vec<_> = sources.iter().map(|id| format!("pdb{}", id.0)).collect();
+    let map = Arc::new(map);
+    let (known, unlearnt) = match learnt {
+        Learnt::Before => (Some(map), None),
+        Learnt::After(steps) => (None, Some((steps, map))),
+    };
     let mut feeding = Feeding {
-        stream: Stream::new(plan, &sources, Some(Arc::new(map)), &names),
+        stream: Stream::new(plan, &sources, known, &names),
+        unlearnt,
         bodies,
         come: vec![0; bodies.len()],
         text: b"[".to_vec(),
@@ -148,8 +169,11 @@ fn streamed(
     }
     let mut steps = steps.iter().cycle();
     loop {
-        let open: Vec<_> = (0..bodies.len())
-            .filter(|at| feeding.come[*at] < bodies[*at].len())
+        let open: Vec<_> = feeding
+            .stream
+            .wanted()
+            .into_iter()
+            .map(usize::from)
             .collect();
         if open.is_empty() {
             break;
@@ -168,7 +192,13 @@ proptest! {
         plan in plans(),
         estates in estates(),
         steps in prop::collection::vec((any::<Index>(), 1usize..80), 1..40),
+        after in 0usize..60,
     ) {
+        // Only where the order of the backends decides may the map come later.
+        let learnt = match plan.keep {
+            Keep::First => Learnt::After(after),
+            _ => Learnt::Before,
+        };
         let estates = sent(plan.keep, estates);
         // Whichever copy of a report comes first is served: all say the same.
         let says = |at: usize| if let Keep::Each(_) = plan.keep { 0 } else { at };
@@ -192,7 +222,7 @@ proptest! {
         };
         let parts: Vec<_> = bodies.iter().map(String::as_bytes).collect();
         let whole = whole.pieces.assemble(&parts);
-        let text = streamed(&plan, &bodies, map, &steps).unwrap();
+        let text = streamed(&plan, &bodies, map, learnt, &steps).unwrap();
         prop_assert_eq!(records(&text), records(&whole));
     }
 
@@ -207,7 +237,7 @@ proptest! {
         let whole = body.trim_end();
         let cut = whole[..whole.floor_char_boundary(cut.index(whole.len() - 1))].to_owned();
         for bad in [cut, format!("{body}]"), format!("{body}[]"), body.replacen(" , ", " ; ", 1) + " ,"] {
-            prop_assert!(streamed(&plan, &[bad], FreshnessMap::default(), &steps).is_err());
+            prop_assert!(streamed(&plan, &[bad], FreshnessMap::default(), Learnt::Before, &steps).is_err());
         }
     }
 }
@@ -252,4 +282,29 @@ fn a_record_waits_no_longer_than_a_copy_before_it_may_come() {
         assert_eq!(stream.held() > 0, waits, "{keep:?} {times:?} {from}");
         assert_eq!(pieces.is_empty(), waits);
     }
+}
+
+#[test]
+fn once_much_waits_only_the_backend_that_it_waits_for_is_read() {
+    let names = ["a".to_owned(), "b".to_owned()];
+    let plan = plan(Keep::First, Mark::Nothing, None);
+    let mut stream = Stream::new(&plan, &[BackendId(0), BackendId(1)], None, &names);
+    assert_eq!(stream.wanted(), [0, 1]);
+    let large = format!(
+        "[{{\"certname\":\"n\",\"value\":\"{}\"}}",
+        "x".repeat(1 << 20)
+    );
+    stream.feed(1, large.as_bytes()).unwrap();
+    assert_eq!(stream.wanted(), [0]);
+    // By the map the first has no such node.
+    let lists: [(BackendId, &[u8]); 2] = [
+        (BackendId(0), b"[]"),
+        (BackendId(1), b"[{\"certname\":\"n\"}]"),
+    ];
+    let pieces = stream.learn(Arc::new(FreshnessMap::build(&lists).0));
+    assert!(pieces.len() > 1 << 20);
+    assert_eq!(stream.wanted(), [0, 1]);
+    stream.feed(1, b"]").unwrap();
+    stream.end(1).unwrap();
+    assert_eq!(stream.wanted(), [0]);
 }

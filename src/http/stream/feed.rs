@@ -1,0 +1,100 @@
+//! The bodies of an answer under way, each read when something can be made of it.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::stream::{BoxStream, StreamExt};
+use tokio::time::Instant;
+
+use crate::upstream::Failure;
+
+/// How long a body may go unread. A PuppetDB gives up a client that takes nothing for 30 seconds.
+const UNREAD: Duration = Duration::from_secs(8);
+
+/// What comes of a body: more bytes, or its end.
+pub(super) type Next = Option<Result<Bytes, Failure>>;
+
+/// The bodies, by the places of their backends.
+pub(super) struct Feeds {
+    bodies: Vec<Feed>,
+    /// Whose turn it is to be looked at first, so that none is starved.
+    turn: usize,
+    /// When the bodies that nobody wants were looked at last.
+    moved: Instant,
+}
+
+/// One body.
+struct Feed {
+    /// What came before it was wanted.
+    ahead: VecDeque<Next>,
+    rest: BoxStream<'static, Result<Bytes, Failure>>,
+}
+
+impl Feeds {
+    /// Nothing yet.
+    pub(super) fn new() -> Self {
+        Self {
+            bodies: Vec::new(),
+            turn: 0,
+            moved: Instant::now(),
+        }
+    }
+
+    /// Adds the next backend's body: what has come of it, and the rest.
+    pub(super) fn add(
+        &mut self,
+        ahead: VecDeque<Bytes>,
+        rest: BoxStream<'static, Result<Bytes, Failure>>,
+    ) {
+        let ahead = ahead.into_iter().map(|bytes| Some(Ok(bytes))).collect();
+        self.bodies.push(Feed { ahead, rest });
+    }
+
+    /// How many bytes came before they were wanted.
+    pub(super) fn ahead(&self) -> usize {
+        let ahead = self.bodies.iter().flat_map(|feed| &feed.ahead);
+        ahead.flatten().flatten().map(Bytes::len).sum()
+    }
+
+    /// Waits for what comes first of the bodies at `wanted`.
+    pub(super) async fn next(&mut self, wanted: &[u16]) -> (u16, Next) {
+        self.keep_moving(wanted);
+        self.turn = self.turn.wrapping_add(1);
+        let turn = self.turn % wanted.len().max(1);
+        let (later, first) = wanted.split_at(turn);
+        poll_fn(|context| {
+            for at in first.iter().chain(later) {
+                let feed = &mut self.bodies[usize::from(*at)];
+                if let Some(next) = feed.ahead.pop_front() {
+                    return Poll::Ready((*at, next));
+                }
+                if let Poll::Ready(next) = feed.rest.poll_next_unpin(context) {
+                    return Poll::Ready((*at, next));
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Takes a little of the bodies that are not wanted, lest their backends take pdbmux for gone.
+    fn keep_moving(&mut self, wanted: &[u16]) {
+        if self.moved.elapsed() < UNREAD {
+            return;
+        }
+        self.moved = Instant::now();
+        for (feed, at) in self.bodies.iter_mut().zip(0u16..) {
+            let is_over = matches!(feed.ahead.back(), Some(None | Some(Err(_))));
+            if !wanted.contains(&at)
+                && !is_over
+                && let Some(next) = feed.rest.next().now_or_never()
+            {
+                feed.ahead.push_back(next);
+            }
+        }
+    }
+}
