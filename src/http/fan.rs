@@ -7,6 +7,7 @@ use pdbmux_core::answer::Pieces;
 use pdbmux_core::merge::damage::Damage;
 use pdbmux_core::merge::fold::FoldError;
 use pdbmux_core::merge::owners::{FreshnessMap, Shares};
+use pdbmux_core::merge::records::RecordMerge;
 use pdbmux_core::merge::{Context, Fan, Merged, Outcome};
 use pdbmux_core::plan::{Ask, Doubt};
 use pdbmux_core::round::BackendId;
@@ -96,18 +97,17 @@ impl App {
             while let Some(plan) = done.streamed()
                 && gathered.round.iter().any(|asked| asked.rest.is_some())
             {
-                let (round, map) = (&mut gathered.round, gathered.map.as_ref());
-                match self.begin_stream(plan, round, map).await {
-                    Ok(begun) => {
-                        gathered.round.append(&mut failed);
-                        return self.conclude_stream(&fan, gathered, begun);
-                    }
-                    Err(damaged) => blame(round, damaged),
+                if let Some(begun) = self.begin(plan, &mut gathered, since).await {
+                    gathered.round.append(&mut failed);
+                    return self.conclude_stream(&fan, gathered, begun);
                 }
                 if !fan.is_undivided() {
+                    let known = failed.len();
                     let bad = |asked: &mut Asked| asked.result.is_err();
                     failed.extend(gathered.round.extract_if(.., bad));
-                    continue 'division;
+                    if failed.len() > known {
+                        continue 'division;
+                    }
                 }
             }
             let (mut gathered, merged) = self.settle(&done, gathered).await;
@@ -125,6 +125,29 @@ impl App {
             for (backend, damage) in merged.damaged {
                 let result = Err(Failure::Damaged(damage));
                 failed.push(Asked::new(backend, result));
+            }
+        }
+    }
+
+    /// Begins to write what comes of a round, if that can be. Otherwise the round has changed: it is
+    /// there whole, or something of it turned out to be damaged.
+    async fn begin(
+        self: &Arc<Self>,
+        plan: &RecordMerge,
+        gathered: &mut Gathered,
+        since: Instant,
+    ) -> Option<Begun> {
+        if !self.comes_in_order(plan, gathered, since).await {
+            self.upstream.receive_rest(&mut gathered.round).await;
+            return None;
+        }
+        let (round, map) = (&mut gathered.round, gathered.map.as_ref());
+        match self.begin_stream(plan, round, map).await {
+            Ok(begun) => Some(begun),
+            Err(mut damaged) => {
+                damaged.retain(|(backend, damage)| !self.distrust(*backend, *damage));
+                blame(round, damaged);
+                None
             }
         }
     }
@@ -375,7 +398,7 @@ pub(super) fn status(asked: &Asked) -> Option<u16> {
     asked.result.as_ref().ok().map(|received| received.status)
 }
 
-fn successes(round: &[Asked]) -> Vec<BackendId> {
+pub(super) fn successes(round: &[Asked]) -> Vec<BackendId> {
     let parts = round.iter().map(Asked::part);
     parts
         .filter(|part| part.reply.is_some_and(|r| r.is_success()))

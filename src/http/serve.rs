@@ -1,7 +1,8 @@
 //! A request from its head to its answer.
 
+use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
 use http::{Request, Response};
@@ -37,6 +38,8 @@ pub(crate) struct App {
     pub(super) rounds: Rounds,
     /// Held once more for each answer that is held or written.
     pub(super) held: Arc<()>,
+    /// Backends whose order cannot be relied on.
+    pub(super) distrusted: Mutex<BTreeSet<BackendId>>,
     buffer_bytes: usize,
     /// The most certnames that a question to a backend lists, if that can be helped.
     pub(super) max_listed: usize,
@@ -58,6 +61,7 @@ impl App {
             translations: Translations::default(),
             rounds: Rounds::default(),
             held: Arc::new(()),
+            distrusted: Mutex::default(),
             buffer_bytes: config.buffer_bytes,
             max_listed: config.max_listed_nodes,
             bounds: Bounds::of(config),

@@ -6,27 +6,32 @@
 
 mod feed;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, OptionFuture};
 use futures_util::stream::{self, StreamExt};
 use hyper::body::Incoming;
+use pdbmux_core::answer::Pieces;
 use pdbmux_core::merge::damage::Damage;
 use pdbmux_core::merge::owners::FreshnessMap;
 use pdbmux_core::merge::records::{Keep, RecordMerge, Stream, Total};
 use pdbmux_core::round::BackendId;
+use tokio::time::Instant;
 
 use super::body::{Body, gather};
-use super::fan::note_dropped;
+use super::fan::{Gathered, note_dropped, successes};
 use super::rounds::Completeness;
 use super::serve::App;
 use crate::upstream::{Asked, Failure, Upstream};
 use crate::work;
 use feed::{Feeds, Next};
+
+/// How much of a beginning is read at once: what is known of its records takes about as much.
+const SLICE: usize = 256 << 10;
 
 /// An answer whose records are written while they arrive. It can be sent once.
 #[derive(Clone)]
@@ -55,6 +60,9 @@ pub(super) struct Begun {
     pub(super) streamed: Streamed,
 }
 
+/// What is done with the parts when something has come of a backend.
+type Step = fn(&mut Stream, u16, &[&[u8]]) -> Result<Pieces, Damage>;
+
 /// An answer under way.
 struct Writing {
     app: Arc<App>,
@@ -62,6 +70,8 @@ struct Writing {
     /// Who contributes, in configured order.
     sources: Vec<BackendId>,
     feeds: Feeds,
+    /// What came last of each, for as long as it is looked at.
+    parts: Vec<Bytes>,
     /// Whose nodes are where, once it is known; until then it is not waited for.
     map: OptionFuture<BoxFuture<'static, Arc<FreshnessMap>>>,
     /// What is to be written before anything else is read.
@@ -101,6 +111,7 @@ impl App {
             merge: Arc::new(Mutex::new(merge)),
             sources,
             feeds: Feeds::new(),
+            parts: vec![Bytes::new(); contributed],
             map: is_map_missing.then(|| self.newer_map()).into(),
             ready: VecDeque::from([Bytes::from_static(b"[")]),
             is_over: false,
@@ -109,21 +120,30 @@ impl App {
         // What is there is read before the head is written: a page of some server in between is no
         // answer.
         let mut damaged = Vec::new();
+        let mut ahead = Vec::new();
         for (bytes, at) in beginnings.into_iter().zip(0..) {
-            if let Err((backend, Failure::Damaged(damage))) =
-                writing.take(at, Some(Ok(bytes))).await
+            let mut slices = slices(bytes);
+            while writing.wants(at)
+                && let Some(slice) = slices.pop_front()
             {
-                damaged.push((backend, damage));
+                if let Err((backend, Failure::Damaged(damage))) =
+                    writing.take(at, Some(Ok(slice))).await
+                {
+                    damaged.push((backend, damage));
+                    break;
+                }
             }
+            ahead.push(slices);
         }
         if !damaged.is_empty() {
             return Err(damaged);
         }
-        for asked in round.iter_mut().filter(|asked| is_success(asked)) {
+        let contributors = round.iter_mut().filter(|asked| is_success(asked));
+        for (asked, ahead) in contributors.zip(ahead) {
             let rest = asked.rest.take();
             let rest = rest.map(|rest| arriving(Arc::clone(&self.upstream), rest));
             let rest = stream::iter(rest).flatten().boxed();
-            writing.feeds.add(VecDeque::new(), rest);
+            writing.feeds.add(ahead, rest);
         }
         let bytes = stream::unfold(writing, |mut writing| async move {
             let next = writing.next().await?;
@@ -135,6 +155,47 @@ impl App {
             contributed,
             streamed: Streamed(Arc::new(Mutex::new(Some(body)))),
         })
+    }
+
+    /// Whether what comes of `gathered` can be written as it comes: it is in the order of the answer,
+    /// as far as is known.
+    pub(super) async fn comes_in_order(
+        &self,
+        plan: &RecordMerge,
+        gathered: &mut Gathered,
+        since: Instant,
+    ) -> bool {
+        if !plan.is_ordered_here() {
+            return true;
+        }
+        let sources = successes(&gathered.round);
+        if plan.order_needs_freshness() && gathered.map.is_none() {
+            let map = self.freshness.map().await;
+            gathered.map = Some(self.freshness.covering(map, &sources, since).await);
+        }
+        let is_distrusted = |backend: &BackendId| self.distrusted().contains(backend);
+        !sources.iter().any(is_distrusted)
+            && plan.arrives_in_order(&sources, gathered.map.as_deref())
+    }
+
+    /// Whose records came otherwise than they were asked for. Their long lists are held, since to
+    /// break one off each time would help nobody.
+    fn distrusted(&self) -> MutexGuard<'_, BTreeSet<BackendId>> {
+        let distrusted = self.distrusted.lock();
+        distrusted.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers a backend that has not kept the order that was asked for. Tells whether it has not.
+    pub(super) fn distrust(&self, backend: BackendId, damage: Damage) -> bool {
+        let is_disorder = damage == Damage::NotInOrder;
+        if is_disorder && self.distrusted().insert(backend) {
+            let backend = self.name(backend);
+            tracing::warn!(
+                backend,
+                "its lists are not in the order asked for: they are held"
+            );
+        }
+        is_disorder
     }
 
     /// A map that is younger than what is being received, so that by it no node is served from the
@@ -175,6 +236,9 @@ impl Writing {
             };
             if let Err((backend, failure)) = self.take(at, next).await {
                 self.is_over = true;
+                if let Failure::Damaged(damage) = failure {
+                    self.app.distrust(backend, damage);
+                }
                 let backend = self.app.name(backend);
                 tracing::warn!(backend, %failure, "an answer under way is broken off");
                 let others = self.sources.len().saturating_sub(1);
@@ -184,39 +248,58 @@ impl Writing {
         }
     }
 
+    fn wants(&self, at: u16) -> bool {
+        lock(&self.merge).wanted().contains(&at)
+    }
+
     /// Takes what has come and makes ready what is served of it.
     async fn take(&mut self, at: u16, next: Next) -> Result<(), (BackendId, Failure)> {
         let done = match next {
             Some(Err(failure)) => Err(failure),
-            Some(Ok(part)) => self.read(at, part).await,
-            None => self.end(at),
+            Some(Ok(part)) => {
+                self.parts[usize::from(at)] = part;
+                self.merge(at, Stream::feed).await
+            }
+            None => self.merge(at, Stream::end).await,
         };
         done.map_err(|failure| (self.sources[usize::from(at)], failure))
     }
 
-    async fn read(&mut self, at: u16, part: Bytes) -> Result<(), Failure> {
-        let merge = Arc::clone(&self.merge);
-        let length = part.len();
-        let (pieces, part) = work::run(length, move || (lock(&merge).feed(at, &part), part)).await;
-        let pieces = pieces.map_err(Failure::Damaged)?;
-        self.ready
-            .extend(gather(pieces, std::slice::from_ref(&part)));
+    async fn merge(&mut self, at: u16, step: Step) -> Result<(), Failure> {
+        let (merge, parts) = (Arc::clone(&self.merge), self.parts.clone());
+        let length = parts.iter().map(Bytes::len).sum();
+        let pieces = work::run(length, move || {
+            let parts: Vec<&[u8]> = parts.iter().map(|part| &**part).collect();
+            step(&mut lock(&merge), at, &parts)
+        });
+        let pieces = pieces.await.map_err(Failure::Damaged)?;
+        self.ready.extend(gather(pieces, &self.parts));
+        let (held, wanted) = {
+            let merge = lock(&self.merge);
+            (merge.held(), merge.wanted())
+        };
+        for at in wanted {
+            self.parts[usize::from(at)] = Bytes::new();
+        }
         let max = self.app.upstream.max_body();
-        if lock(&self.merge).held() + self.feeds.ahead() > max {
+        if held + self.feeds.ahead() > max {
             return Err(Failure::TooLong(max));
         }
         Ok(())
     }
-
-    fn end(&mut self, at: u16) -> Result<(), Failure> {
-        let pieces = lock(&self.merge).end(at).map_err(Failure::Damaged)?;
-        self.ready.extend(gather(pieces, &[]));
-        Ok(())
-    }
 }
 
-fn lock(merge: &Mutex<Stream>) -> std::sync::MutexGuard<'_, Stream> {
+fn lock(merge: &Mutex<Stream>) -> MutexGuard<'_, Stream> {
     merge.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn slices(mut bytes: Bytes) -> VecDeque<Bytes> {
+    let mut slices = VecDeque::new();
+    while bytes.len() > SLICE {
+        slices.push_back(bytes.split_to(SLICE));
+    }
+    slices.push_back(bytes);
+    slices
 }
 
 fn is_success(asked: &Asked) -> bool {

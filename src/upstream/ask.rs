@@ -101,6 +101,22 @@ impl Upstream {
         .await
     }
 
+    /// Waits for what is left of the answers to a round.
+    pub async fn receive_rest(&self, round: &mut [Asked]) {
+        let unfinished = round.iter_mut().filter(|asked| asked.rest.is_some());
+        join_all(unfinished.map(async |asked| {
+            let (Some(rest), Ok(received)) = (asked.rest.take(), &mut asked.result) else {
+                return;
+            };
+            let beginning = std::mem::take(&mut received.body);
+            match self.fill(beginning, rest, &Room::unbounded()).await {
+                Ok((body, _)) => received.body = body,
+                Err(failure) => asked.result = Err(failure),
+            }
+        }))
+        .await;
+    }
+
     /// Asks one backend and waits for its whole answer.
     pub(super) async fn ask(&self, backend: BackendId, ask: &Ask) -> Result<Received, Failure> {
         let (began, sent) = (Instant::now(), self.sent(backend, ask));
@@ -239,18 +255,31 @@ impl Upstream {
         if promised == Some(first.len() as u64) {
             return Ok((first, None));
         }
-        let expected = promised
-            .and_then(|length| usize::try_from(length).ok())
-            .unwrap_or(0);
-        let mut whole =
-            BytesMut::with_capacity(expected.clamp(first.len(), FIRST_ROOM.max(first.len())));
-        let mut next = Some(first);
+        let reserved = Room::unbounded();
+        let room = promised.map_or(room, |_| &reserved);
+        self.fill(first, body, room).await
+    }
+
+    /// The body that begins with `beginning`, or as much of it as there is room for and what is left.
+    async fn fill(
+        &self,
+        beginning: Bytes,
+        mut body: Incoming,
+        room: &Room,
+    ) -> Result<(Bytes, Option<Incoming>), Failure> {
+        let max = self.limits.max_body;
+        let promised = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+        let mut whole = BytesMut::new();
+        let mut next = Some(beginning);
         while let Some(bytes) = next {
             if whole.len() + bytes.len() > max {
                 return Err(Failure::TooLong(max));
             }
+            if whole.is_empty() {
+                whole.reserve(bytes.len() + promised.min(FIRST_ROOM));
+            }
             whole.extend_from_slice(&bytes);
-            if promised.is_none() && !room.take(bytes.len()) {
+            if !room.take(bytes.len()) {
                 return Ok((whole.freeze(), Some(body)));
             }
             next = self.next_bytes(&mut body).await.transpose()?;

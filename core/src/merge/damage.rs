@@ -37,6 +37,9 @@ pub enum Damage {
     /// Valid JSON, yet no object.
     #[error("the body is not an object")]
     NotAnObject,
+    /// Records that stand otherwise than they were asked for, found when others had been sent on.
+    #[error("its records are not in the order that was asked for")]
+    NotInOrder,
 }
 
 impl Damage {

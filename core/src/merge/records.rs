@@ -6,19 +6,21 @@
 
 mod scan;
 mod stream;
+mod trust;
 mod window;
 mod writer;
 
 use std::collections::{HashMap, HashSet};
 
 use crate::answer::{Answer, ArrayPieces};
-use crate::merge::owners::{Certnames, Stamp};
+use crate::merge::owners::{Certnames, FreshnessMap, Stamp};
 use crate::merge::{Context, Merged, Outcome, Reading, add_totals, read_round};
 use crate::paging::{RecordOrder, Window};
 use crate::provenance::{Mark, Provenance};
-use crate::round::{Part, Verdict};
+use crate::round::{BackendId, Part, Verdict};
 
 use scan::{Entry, Layout, Scanned, Subjects};
+use trust::CertnameOrder;
 use writer::{Marks, Writer};
 
 pub use stream::Stream;
@@ -45,16 +47,60 @@ pub struct RecordMerge {
 
 impl RecordMerge {
     /// Whether its records can be written while they arrive: nothing that comes later changes where
-    /// one of them stands.
+    /// one of them stands. Of those that are ordered here, [`Self::arrives_in_order`] tells whether
+    /// they can be.
     pub fn can_stream(&self) -> bool {
+        let is_ordered = self.is_ordered_here();
         let keeps = match self.keep {
             Keep::Freshest | Keep::First | Keep::Owned => true,
             Keep::Each(identity) => identity.len() == 1,
-            // Which copy of a node is the newest is read from the copies, or told by shares.
-            Keep::NewestReport | Keep::OfOwner => false,
+            // Which copy of a node is the newest is read from the copies, which an order brings
+            // together.
+            Keep::NewestReport => is_ordered,
+            // Told by shares.
+            Keep::OfOwner => false,
         };
-        let is_unordered = self.order.members().is_empty() || self.text_order == TextOrder::Backend;
-        keeps && is_unordered && self.window == Window::default() && self.total != Total::Counted
+        let is_whole = self.window == Window::default() && self.total != Total::Counted;
+        keeps && is_whole && (!is_ordered || self.agreed_with(CertnameOrder::Ours) > 0)
+    }
+
+    /// Whether its records are put in order here.
+    pub fn is_ordered_here(&self) -> bool {
+        !self.order.members().is_empty() && self.text_order == TextOrder::Bytes
+    }
+
+    /// Whether the freshness map tells if the backends' order is known to be ours.
+    pub fn order_needs_freshness(&self) -> bool {
+        self.is_ordered_here() && self.agreed_with(CertnameOrder::Unknown) == 0
+    }
+
+    /// Whether what `sources` send is known to come in our order, given the freshness map.
+    pub fn arrives_in_order(
+        &self,
+        sources: &[BackendId],
+        freshness: Option<&FreshnessMap>,
+    ) -> bool {
+        self.agreed_among(sources, freshness) > 0
+    }
+
+    /// By how many members, the leading ones, the order of all `sources` is known to be ours.
+    fn agreed_among(&self, sources: &[BackendId], freshness: Option<&FreshnessMap>) -> usize {
+        let each = sources.iter();
+        let each = each.map(|backend| self.agreed_with(CertnameOrder::of(*backend, freshness)));
+        each.min().unwrap_or_default()
+    }
+
+    /// The same of one backend, as far as that is of use for records that arrive: a node's synthetic
+    /// fact is known when its first record is, so that certname must lead.
+    fn agreed_with(&self, certnames: CertnameOrder) -> usize {
+        let agreed = self.agreed_members(certnames);
+        let leads = self.order.members().first();
+        match self.provenance.mark {
+            Mark::Fact | Mark::FactsOnly if leads.is_none_or(|lead| lead != "certname") => 0,
+            // What else it is ordered by is read from the fact too.
+            Mark::Fact | Mark::FactsOnly => agreed.min(1),
+            Mark::Nothing | Mark::Key => agreed,
+        }
     }
 
     /// Whether neighbours of one node can be written as one: nothing is done to each of them.

@@ -13,14 +13,14 @@ use super::{Keep, RecordMerge, Total};
 pub(super) struct Layout<'p> {
     keys: Vec<&'p str>,
     /// The members that tell what a record is about.
-    identity: Vec<usize>,
+    pub(super) identity: Vec<usize>,
     /// Where the time of the node's report stands.
-    stamp: Option<usize>,
+    pub(super) stamp: Option<usize>,
     /// The name under which upstream facts are dropped, and where it stands.
     dropped_name: Option<(usize, &'p str)>,
     /// The member that provenance looks at: the environment, or a source key already there.
-    mark: Option<usize>,
-    order: Vec<usize>,
+    pub(super) mark: Option<usize>,
+    pub(super) order: Vec<usize>,
     /// Whether neighbours of one certname are kept as one entry.
     grouped: bool,
 }

@@ -1,9 +1,14 @@
 //! Records that are written while they arrive, for answers that are too large to be held.
 //!
-//! What is served is what [`merge`](super::merge) would serve, in another order: a record waits only
-//! as long as a copy that goes before it may still come.
+//! What is served is what [`merge`](super::merge) would serve. Where that is in no order, a record
+//! waits only as long as a copy that goes before it may still come ([`arrival`]). Where the backends
+//! send their records in the order of the answer, they are merged as they come ([`queues`]).
 
+mod arrival;
 mod choice;
+mod group;
+mod nodes;
+mod queues;
 #[cfg(test)]
 mod tests;
 
@@ -16,34 +21,37 @@ use crate::merge::owners::FreshnessMap;
 use crate::round::BackendId;
 
 use super::RecordMerge;
-use super::scan::Layout;
+use super::scan::{Found, Layout};
 use super::writer::{Marks, Writer};
 
-use choice::{Choice, Fate, Held, Record};
+use choice::Choice;
+use queues::Queues;
 
 /// A merge under way.
 #[derive(Debug)]
 pub struct Stream {
     plan: RecordMerge,
     marks: Marks,
-    choice: Choice,
     /// How far each backend's body was read, in configured order.
     bodies: Vec<Arriving>,
     /// Whether a record was written.
     written: bool,
     dropped: usize,
+    by: By,
 }
 
-/// Where records that are served lie.
-enum Place {
-    /// At this span of the part that was fed.
-    Part(Span),
-    /// Elsewhere, for a while.
-    Aside,
+/// What decides which record is written next.
+#[derive(Debug)]
+enum By {
+    /// That it has come.
+    Arrival(Box<Choice>),
+    /// The order of the answer.
+    Order(Box<Queues>),
 }
 
 impl Stream {
-    /// Begins to merge what `sources` send, in configured order. `names` are those of all backends.
+    /// Begins to merge what `sources` send, in configured order; records that are ordered here must
+    /// come so ([`RecordMerge::arrives_in_order`]). `names` are those of all backends.
     pub fn new(
         plan: &RecordMerge,
         sources: &[BackendId],
@@ -52,7 +60,11 @@ impl Stream {
     ) -> Self {
         Self {
             marks: Marks::of(plan, sources.iter().copied(), names),
-            choice: Choice::new(plan, sources, freshness),
+            by: if plan.is_ordered_here() {
+                By::Order(Box::new(Queues::new(plan, sources, freshness)))
+            } else {
+                By::Arrival(Box::new(Choice::new(plan, sources, freshness)))
+            },
             plan: plan.clone(),
             bodies: sources.iter().map(|_| Arriving::default()).collect(),
             written: false,
@@ -62,13 +74,19 @@ impl Stream {
 
     /// How many bytes of records wait for another backend.
     pub fn held(&self) -> usize {
-        self.choice.held_bytes()
+        match &self.by {
+            By::Arrival(choice) => choice.held_bytes(),
+            By::Order(queues) => queues.held_bytes(),
+        }
     }
 
-    /// Whom to read next, by their places among the sources: all that have not ended, or those
-    /// alone whom much is waiting for.
+    /// Whom to read next, by their places among the sources; nobody once all have ended. The part
+    /// that came last of these is not looked at again, those of the others are.
     pub fn wanted(&self) -> Vec<u16> {
-        self.choice.wanted()
+        match &self.by {
+            By::Arrival(choice) => choice.wanted(),
+            By::Order(queues) => queues.wanted(),
+        }
     }
 
     /// How many upstream records bore the source fact's name and were dropped (R070).
@@ -76,110 +94,103 @@ impl Stream {
         self.dropped
     }
 
-    /// Reads the next bytes of the backend at `from` among the sources, and gives what is to be
-    /// written after what was before; [`Source::Reply`](crate::answer::Source::Reply) 0 is `part`.
-    pub fn feed(&mut self, from: u16, part: &[u8]) -> Result<Pieces, Damage> {
+    /// Reads the next bytes of the backend at `from` among the sources, which is wanted, and gives
+    /// what is to be written after what was before. `parts` are the bytes that came last of each;
+    /// [`Source::Reply`](crate::answer::Source::Reply) counts them.
+    pub fn feed(&mut self, from: u16, parts: &[&[u8]]) -> Result<Pieces, Damage> {
         let layout = Layout::of(&self.plan);
-        let parts = [part];
-        let array = ArrayPieces::resume(&parts, self.written);
+        let array = ArrayPieces::resume(parts, self.written);
         let mut writer = Writer::new(&self.plan, &self.marks, array);
-        let (choice, dropped) = (&mut self.choice, &mut self.dropped);
-        // What whole records span, to be looked at in one go.
-        let mut spanned: Option<Span> = None;
-        let mut characters = Ok(());
-        self.bodies[usize::from(from)].feed(layout.keys(), part, |arrived| {
-            let Arrived {
-                text,
-                origin,
-                span,
-                fields,
-            } = arrived;
-            let place = match origin {
-                Origin::Copy => {
-                    characters = characters.and_then(|()| check_utf8(&text[span.clone()]));
-                    Place::Aside
-                }
-                Origin::Chunk => {
-                    let start = spanned.as_ref().map_or(span.start, |spanned| spanned.start);
-                    spanned = Some(start..span.end);
-                    Place::Part(span.clone())
-                }
-            };
-            let Some(found) = layout.found(text, fields) else {
-                *dropped += 1;
-                return;
-            };
-            let within = |mark: Span| mark.start - span.start..mark.end - span.start;
-            let record = Record {
-                from,
-                bytes: &text[span.clone()],
-                mark: found.mark.map(within),
-            };
-            let number = found.name.map(|name| choice.number(name));
-            match number.map_or(Fate::Serve, |number| choice.fate(from, number)) {
-                Fate::Drop => {}
-                Fate::Hold => choice.hold(number, &record),
-                Fate::Serve => serve(&mut writer, choice, number, &record, &place),
+        let body = Body {
+            text: &mut self.bodies[usize::from(from)],
+            layout: &layout,
+            dropped: &mut self.dropped,
+        };
+        let part = parts[usize::from(from)];
+        match &mut self.by {
+            By::Arrival(choice) => arrival::feed(choice, from, part, body, &mut writer)?,
+            By::Order(queues) => {
+                queues.feed(from, part, body)?;
+                queues.write(&layout, parts, &mut writer);
             }
-        })?;
-        characters?;
-        check_utf8(&part[spanned.unwrap_or_default()])?;
-        let (pieces, written) = writer.array().pause();
-        self.written = written;
-        Ok(pieces)
+        }
+        Ok(self.pause(writer.array()))
     }
 
     /// Says that the backend at `from` has sent everything, and gives what only waited for it. A
     /// body that is not whole is damaged.
-    pub fn end(&mut self, from: u16) -> Result<Pieces, Damage> {
+    pub fn end(&mut self, from: u16, parts: &[&[u8]]) -> Result<Pieces, Damage> {
         self.bodies[usize::from(from)].finish()?;
-        let waiting = self.choice.end(from);
-        Ok(self.serve_waiting(waiting))
+        let layout = Layout::of(&self.plan);
+        let array = ArrayPieces::resume(parts, self.written);
+        let mut writer = Writer::new(&self.plan, &self.marks, array);
+        match &mut self.by {
+            By::Arrival(choice) => {
+                let waiting = choice.end(from);
+                arrival::serve_waiting(choice, waiting, &mut writer);
+            }
+            By::Order(queues) => {
+                queues.end(from);
+                queues.write(&layout, parts, &mut writer);
+            }
+        }
+        Ok(self.pause(writer.array()))
     }
 
     /// Goes by `map` from now on, and gives what need not wait any longer.
     pub fn learn(&mut self, map: Arc<FreshnessMap>) -> Pieces {
-        let waiting = self.choice.learn(map);
-        self.serve_waiting(waiting)
-    }
-
-    fn serve_waiting(&mut self, waiting: Vec<(u32, Vec<Held>)>) -> Pieces {
+        let By::Arrival(choice) = &mut self.by else {
+            return Pieces::default();
+        };
+        let waiting = choice.learn(map);
         let array = ArrayPieces::resume(&[], self.written);
         let mut writer = Writer::new(&self.plan, &self.marks, array);
-        for (number, held) in waiting {
-            for held in held {
-                let (choice, record) = (&mut self.choice, held.record());
-                serve(&mut writer, choice, Some(number), &record, &Place::Aside);
-            }
-        }
-        let (pieces, written) = writer.array().pause();
+        arrival::serve_waiting(choice, waiting, &mut writer);
+        self.pause(writer.array())
+    }
+
+    fn pause(&mut self, array: ArrayPieces<'_>) -> Pieces {
+        let (pieces, written) = array.pause();
         self.written = written;
         pieces
     }
 }
 
-/// Writes what is served of a record, and its node's synthetic fact behind the first.
-fn serve(
-    writer: &mut Writer<'_, '_>,
-    choice: &mut Choice,
-    number: Option<u32>,
-    record: &Record<'_>,
-    place: &Place,
-) {
-    let mark = record.mark.clone();
-    match place {
-        _ if writer.writes_facts_only() => {}
-        Place::Part(span) => {
-            let mark = mark.map(|mark| mark.start + span.start..mark.end + span.start);
-            writer.records(0, record.from, span, mark);
-        }
-        Place::Aside => writer.copy(record.from, record.bytes, mark),
-    }
-    if let Some(number) = number.filter(|_| writer.writes_facts())
-        && choice.is_first(number)
-    {
-        let environment = record.mark.clone().map(|mark| &record.bytes[mark]);
-        let environment = environment.unwrap_or(b"null");
-        writer.fact(record.from, choice.name(number), environment);
+/// A backend's body, and how it is read.
+struct Body<'s, 'p> {
+    text: &'s mut Arriving,
+    layout: &'s Layout<'p>,
+    dropped: &'s mut usize,
+}
+
+impl Body<'_, '_> {
+    /// Calls `each` for the records that end in `part` and are not dropped for their name.
+    fn read(
+        self,
+        part: &[u8],
+        mut each: impl FnMut(&Arrived<'_>, Found<'_>),
+    ) -> Result<(), Damage> {
+        // What whole records span, to be looked at in one go.
+        let mut spanned: Option<Span> = None;
+        let mut characters = Ok(());
+        self.text.feed(self.layout.keys(), part, |arrived| {
+            let span = arrived.span.clone();
+            match arrived.origin {
+                Origin::Copy => {
+                    characters = characters.and_then(|()| check_utf8(&arrived.text[span]));
+                }
+                Origin::Chunk => {
+                    let start = spanned.as_ref().map_or(span.start, |spanned| spanned.start);
+                    spanned = Some(start..span.end);
+                }
+            }
+            match self.layout.found(arrived.text, arrived.fields) {
+                Some(found) => each(&arrived, found),
+                None => *self.dropped += 1,
+            }
+        })?;
+        characters?;
+        check_utf8(&part[spanned.unwrap_or_default()])?;
+        Ok(())
     }
 }

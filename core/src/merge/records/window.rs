@@ -13,7 +13,8 @@ use crate::paging::MAX_ROWS;
 use crate::round::BackendId;
 
 use super::scan::Scanned;
-use super::{Keep, Kept, MergedSet, TextOrder};
+use super::trust::CertnameOrder;
+use super::{Kept, MergedSet, TextOrder};
 
 /// How much more is asked for each time. A window is rarely short by more than the shared nodes.
 const GROWTH: u32 = 4;
@@ -59,44 +60,22 @@ pub(super) fn undecided(
     again
 }
 
-/// Columns that every database orders alike: times, hashes, and words in lower case.
-const AGREED: [&str; 11] = [
-    "end_time",
-    "start_time",
-    "producer_timestamp",
-    "receive_time",
-    "hash",
-    "status",
-    "timestamp",
-    "run_start_time",
-    "run_end_time",
-    "report_receive_time",
-    "report",
-];
-
 /// By how many members, the leading ones, a backend's cut is known to be ours: it leaves off none
 /// but records that come behind in the order that is merged by.
 ///
 /// A certname is text, and only a database that sorts it by bytes has our order. What one cut
 /// delivered may be in order by chance, so the freshness map has to vouch for the whole list; the
-/// check here is for nodes that are newer than the map. Where copies of a node compete they must
-/// also lie at the same place of every backend's order, which is so only if certname leads it; of
-/// copies that do not, the first is served, wherever the others lie.
+/// check here is for nodes that are newer than the map. Of copies that do not lie at the same place
+/// of every backend's order, the first is served, wherever the others lie.
 fn agreed_members(
     set: &MergedSet<'_, '_>,
     reading: &Reading<'_, Scanned>,
     at: u16,
     freshness: Option<&FreshnessMap>,
 ) -> usize {
-    let vouched = freshness.is_some_and(|map| map.lists_by_bytes(reading.backend));
-    let members = set.plan.order.members();
-    let is_ours = |member: &String| match set.plan.keep {
-        Keep::Owned | Keep::OfOwner | Keep::Each(_) => {
-            AGREED.contains(&&**member) || (vouched && member == "certname")
-        }
-        Keep::NewestReport | Keep::Freshest | Keep::First => vouched && member == "certname",
-    };
-    let agreed = members.iter().take_while(|member| is_ours(member)).count();
+    let agreed = set
+        .plan
+        .agreed_members(CertnameOrder::of(reading.backend, freshness));
     let in_order = (1..reading.read.entries.len()).all(|next| {
         compare(
             set,

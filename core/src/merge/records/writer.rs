@@ -105,6 +105,22 @@ impl<'p, 'b> Writer<'p, 'b> {
         }
     }
 
+    /// The raw value of a member of that fact.
+    pub(super) fn fact_member<'f>(
+        &'f self,
+        (from, member): (u16, &str),
+        certname: &'f [u8],
+        environment: &'f [u8],
+    ) -> Option<&'f [u8]> {
+        let fact = self.marks.facts.get(usize::from(from))?;
+        fact.member(member, certname, environment)
+    }
+
+    /// Whether neighbours can be written as one.
+    pub(super) fn takes_neighbours(&self) -> bool {
+        self.plan.takes_neighbours()
+    }
+
     pub(super) fn array(self) -> ArrayPieces<'b> {
         self.array
     }

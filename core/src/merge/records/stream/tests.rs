@@ -4,10 +4,10 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::*;
-use crate::json::Elements;
+use crate::json::{Elements, Members};
 use crate::merge::records::{Keep, TextOrder, Total, merge};
 use crate::merge::{Context, Outcome};
-use crate::paging::{RecordOrder, Window};
+use crate::paging::{OrderBy, RecordOrder, Window};
 use crate::provenance::{Mark, Provenance};
 use crate::round::{Part, Reply};
 
@@ -34,25 +34,47 @@ fn plan(keep: Keep, mark: Mark, strip: Option<&str>) -> RecordMerge {
     }
 }
 
+/// A merge that can be streamed, and in what order.
 fn plans() -> impl Strategy<Value = RecordMerge> {
     let keeps = [
         Keep::Freshest,
         Keep::First,
         Keep::Owned,
+        Keep::NewestReport,
         Keep::Each(&["hash"]),
     ];
     let marks = [Mark::Nothing, Mark::Fact, Mark::FactsOnly, Mark::Key];
     let strip = [None, Some("value")];
+    let orders = [
+        "",
+        r#"[{"field":"certname"}]"#,
+        r#"[{"field":"certname","order":"desc"}]"#,
+        r#"[{"field":"certname"},{"field":"name"}]"#,
+        r#"[{"field":"certname","order":"desc"},{"field":"name","order":"desc"}]"#,
+        r#"[{"field":"hash"},{"field":"value"},{"field":"name"}]"#,
+        r#"[{"field":"hash","order":"desc"}]"#,
+        r#"[{"field":"hash"},{"field":"certname"}]"#,
+    ];
+    let streams = |plan: &RecordMerge| plan.can_stream();
     (
         prop::sample::select(keeps.to_vec()),
         prop::sample::select(marks.to_vec()),
         prop::sample::select(strip.to_vec()),
+        prop::sample::select(orders.to_vec()),
     )
-        .prop_map(|(keep, mark, strip)| match keep {
-            // History has no winner to be named.
-            Keep::Each(_) => plan(keep, Mark::Nothing, strip),
-            keep => plan(keep, mark, strip),
+        .prop_map(|(keep, mark, strip, order)| {
+            let mark = match keep {
+                // History has no winner to be named, and a node record is no place for a fact.
+                Keep::Each(_) | Keep::NewestReport => Mark::Nothing,
+                _ => mark,
+            };
+            let mut plan = plan(keep, mark, strip);
+            if !order.is_empty() {
+                plan.order = RecordOrder::new(&OrderBy::parse(order).unwrap(), "facts");
+            }
+            plan
         })
+        .prop_filter("it must be held", streams)
 }
 
 /// What backends send under `keep`: each speaks for its own nodes where it is asked for no others.
@@ -64,43 +86,67 @@ fn sent(keep: Keep, mut estates: Vec<Estate>) -> Vec<Estate> {
     estates
 }
 
-/// The facts of one backend. Escapes, blanks and a fact of the source's own name occur.
-fn facts(estate: &Estate, backend: usize) -> String {
-    let records: Vec<_> = estate
+/// The facts of one backend, in its order. Escapes, blanks and a fact of the source's own name occur.
+fn facts(plan: &RecordMerge, estate: &Estate, backend: usize) -> String {
+    // All copies of a record of history say the same.
+    let is_history = matches!(plan.keep, Keep::Each(_));
+    let mut records: Vec<_> = estate
         .iter()
-        .flat_map(|(node, (_, facts))| {
+        .flat_map(|(node, (time, facts))| {
             (0..*facts).map(move |fact| {
                 let certname = if fact == 2 { format!("\\u006e{node}") } else { format!("n{node}") };
-                let name = if *node == 3 && fact == 1 { "src" } else { "f" };
+                let name = ["t", "f", "z"][usize::from(fact)];
+                let name = if *node == 3 && fact == 1 { "src" } else { name };
                 format!(
-                    "{{\"certname\":\"{certname}\", \"environment\":\"é{node}\",\"name\":\"{name}\",\"value\":[\"]}}\",{backend}],\"hash\":\"{node}-{}\"}}",
-                    fact / 2
+                    "{{\"certname\":\"{certname}\", \"environment\":\"é{node}\",\"name\":\"{name}\",\"value\":[\"]}}\",{backend}],\"hash\":\"{node}-{}\",\"report_timestamp\":{}}}",
+                    fact / 2,
+                    stamp(if is_history { 0 } else { *time })
                 )
             })
         })
         .collect();
+    // Of what a backend orders by, the first member alone is ordered as we do.
+    let lead = |at: usize| (at == 0).then(|| plan.order.members().first()).flatten();
+    records.sort_by(|a, b| {
+        let of = |record, at| lead(at).and_then(|name| value(record, name));
+        plan.order.compare(|at| of(a, at), |at| of(b, at))
+    });
     format!(" [{}\n] ", records.join(" , "))
+}
+
+fn value<'r>(record: &'r str, member: &str) -> Option<&'r [u8]> {
+    let name = format!("\"{member}\"");
+    let mut members = Members::new(record.as_bytes()).map(Result::unwrap);
+    let (_, value) = members.find(|(key, _)| record[key.clone()] == name)?;
+    Some(&record.as_bytes()[value])
+}
+
+fn stamp(time: u8) -> String {
+    match time {
+        0 => "null".to_owned(),
+        time => format!("\"2026-01-01T00:00:0{time}Z\""),
+    }
 }
 
 fn nodes(estate: &Estate) -> String {
     let nodes: Vec<_> = estate
         .iter()
         .map(|(node, (time, _))| {
-            let time = match time {
-                0 => "null".to_owned(),
-                time => format!("\"2026-01-01T00:00:0{time}Z\""),
-            };
+            let time = stamp(*time);
             format!("{{\"certname\":\"n{node}\",\"report_timestamp\":{time}}}")
         })
         .collect();
     format!("[{}]", nodes.join(","))
 }
 
-fn records(text: &[u8]) -> Vec<String> {
+/// The records of an answer; sorted, unless it has an order of its own.
+fn records(plan: &RecordMerge, text: &[u8]) -> Vec<String> {
     let mut records: Vec<_> = Elements::new(text)
         .map(|span| String::from_utf8(text[span.unwrap()].to_vec()).unwrap())
         .collect();
-    records.sort();
+    if !plan.is_ordered_here() {
+        records.sort();
+    }
     records
 }
 
@@ -109,28 +155,40 @@ struct Feeding<'b> {
     bodies: &'b [String],
     /// How much of each body has come.
     come: Vec<usize>,
+    /// The part of each that came last.
+    last: Vec<std::ops::Range<usize>>,
     text: Vec<u8>,
     /// After how many more steps the map is learnt.
     unlearnt: Option<(usize, Arc<FreshnessMap>)>,
 }
 
-impl Feeding<'_> {
+impl<'b> Feeding<'b> {
     fn step(&mut self, from: usize, more: usize) -> Result<(), Damage> {
         match self.unlearnt.take() {
             Some((0, map)) => self.text.extend(self.stream.learn(map).assemble(&[])),
             later => self.unlearnt = later.map(|(steps, map)| (steps - 1, map)),
         }
         let body = self.bodies[from].as_bytes();
+        let at = u16::try_from(from).unwrap();
         let come = self.come[from];
-        let part = &body[come..(come + more).min(body.len())];
-        self.come[from] += part.len();
-        let pieces = self.stream.feed(u16::try_from(from).unwrap(), part)?;
-        self.text.extend(pieces.assemble(&[part]));
-        if self.come[from] == body.len() {
-            let rest = self.stream.end(u16::try_from(from).unwrap())?;
-            self.text.extend(rest.assemble(&[]));
-        }
+        let pieces = if come == body.len() {
+            let parts = self.parts();
+            self.stream.end(at, &parts)?
+        } else {
+            self.come[from] = (come + more).min(body.len());
+            self.last[from] = come..self.come[from];
+            let parts = self.parts();
+            self.stream.feed(at, &parts)?
+        };
+        self.text.extend(pieces.assemble(&self.parts()));
         Ok(())
+    }
+
+    fn parts(&self) -> Vec<&'b [u8]> {
+        let parts = self.bodies.iter().zip(&self.last);
+        parts
+            .map(|(body, part)| &body.as_bytes()[part.clone()])
+            .collect()
     }
 }
 
@@ -162,11 +220,9 @@ fn streamed(
         unlearnt,
         bodies,
         come: vec![0; bodies.len()],
+        last: vec![0..0; bodies.len()],
         text: b"[".to_vec(),
     };
-    for from in (0..).take(bodies.len()).filter(|at| bodies[*at].is_empty()) {
-        feeding.stream.end(u16::try_from(from).unwrap())?;
-    }
     let mut steps = steps.iter().cycle();
     loop {
         let open: Vec<_> = feeding
@@ -196,13 +252,13 @@ proptest! {
     ) {
         // Only where the order of the backends decides may the map come later.
         let learnt = match plan.keep {
-            Keep::First => Learnt::After(after),
+            Keep::First if !plan.is_ordered_here() => Learnt::After(after),
             _ => Learnt::Before,
         };
         let estates = sent(plan.keep, estates);
         // Whichever copy of a report comes first is served: all say the same.
         let says = |at: usize| if let Keep::Each(_) = plan.keep { 0 } else { at };
-        let bodies: Vec<_> = estates.iter().enumerate().map(|(at, it)| facts(it, says(at))).collect();
+        let bodies: Vec<_> = estates.iter().enumerate().map(|(at, it)| facts(&plan, it, says(at))).collect();
         let lists: Vec<_> = estates.iter().map(nodes).collect();
         let ids = (0..).map(BackendId);
         let lists: Vec<_> = ids.clone().zip(lists.iter().map(String::as_bytes)).collect();
@@ -223,7 +279,7 @@ proptest! {
         let parts: Vec<_> = bodies.iter().map(String::as_bytes).collect();
         let whole = whole.pieces.assemble(&parts);
         let text = streamed(&plan, &bodies, map, learnt, &steps).unwrap();
-        prop_assert_eq!(records(&text), records(&whole));
+        prop_assert_eq!(records(&plan, &text), records(&plan, &whole));
     }
 
     #[test]
@@ -232,8 +288,8 @@ proptest! {
         cut in any::<Index>(),
         steps in prop::collection::vec((any::<Index>(), 1usize..80), 1..40),
     ) {
-        let body = facts(&estate, 0);
         let plan = plan(Keep::Owned, Mark::Nothing, None);
+        let body = facts(&plan, &estate, 0);
         let whole = body.trim_end();
         let cut = whole[..whole.floor_char_boundary(cut.index(whole.len() - 1))].to_owned();
         for bad in [cut, format!("{body}]"), format!("{body}[]"), body.replacen(" , ", " ; ", 1) + " ,"] {
@@ -277,7 +333,7 @@ fn a_record_waits_no_longer_than_a_copy_before_it_may_come() {
         );
         let part = record(from);
         let pieces = stream
-            .feed(u16::try_from(from).unwrap(), part.as_bytes())
+            .feed(u16::try_from(from).unwrap(), &[part.as_bytes(); 2])
             .unwrap();
         assert_eq!(stream.held() > 0, waits, "{keep:?} {times:?} {from}");
         assert_eq!(pieces.is_empty(), waits);
@@ -294,7 +350,7 @@ fn once_much_waits_only_the_backend_that_it_waits_for_is_read() {
         "[{{\"certname\":\"n\",\"value\":\"{}\"}}",
         "x".repeat(1 << 20)
     );
-    stream.feed(1, large.as_bytes()).unwrap();
+    stream.feed(1, &[b"", large.as_bytes()]).unwrap();
     assert_eq!(stream.wanted(), [0]);
     // By the map the first has no such node.
     let lists: [(BackendId, &[u8]); 2] = [
@@ -304,7 +360,7 @@ fn once_much_waits_only_the_backend_that_it_waits_for_is_read() {
     let pieces = stream.learn(Arc::new(FreshnessMap::build(&lists).0));
     assert!(pieces.len() > 1 << 20);
     assert_eq!(stream.wanted(), [0, 1]);
-    stream.feed(1, b"]").unwrap();
-    stream.end(1).unwrap();
+    stream.feed(1, &[b"", b"]"]).unwrap();
+    stream.end(1, &[b"", b""]).unwrap();
     assert_eq!(stream.wanted(), [0]);
 }
