@@ -1,6 +1,7 @@
 //! The configuration: what can be set, and by whom (R263: defaults < file < environment < flags).
 
 mod backend;
+mod container;
 pub(crate) mod duration;
 mod env;
 mod error;
@@ -73,6 +74,8 @@ pub struct Config {
     pub buffer_bytes: usize,
     /// Ceiling of one backend's answer, in bytes; at least 1.
     pub max_body_bytes: usize,
+    /// The most that bodies held at one time take; 0 leaves it to [`Config::held_at_most`].
+    pub memory_bytes: usize,
     /// Most certnames in a question to a backend; 0 lists none.
     pub max_listed_nodes: usize,
     /// Ceiling of a request's body, in bytes; at least 1.
@@ -123,6 +126,7 @@ impl Default for Config {
             health_probe_successes: TWO,
             buffer_bytes: 16 << 20,
             max_body_bytes: 1 << 30,
+            memory_bytes: 0,
             max_listed_nodes: 20_000,
             max_request_bytes: 1 << 20,
             header_timeout: Duration::from_secs(10),
@@ -135,6 +139,15 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The most that bodies which are held at one time may take, in bytes: half of what the process
+    /// may, if nothing is configured. `None` where there is no bound.
+    pub fn held_at_most(&self) -> Option<usize> {
+        match self.memory_bytes {
+            0 => container::memory_limit().map(|limit| limit / 2),
+            bytes => Some(bytes),
+        }
+    }
+
     /// The part that plans and merges depend on.
     pub fn settings(&self) -> Settings {
         Settings {

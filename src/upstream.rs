@@ -6,6 +6,7 @@ mod failure;
 mod freshness;
 mod monitor;
 pub mod prober;
+mod room;
 pub mod trace;
 
 use std::sync::Arc;
@@ -15,13 +16,15 @@ use pdbmux_core::round::BackendId;
 
 use crate::config::{BackendConfig, BaseUrl, Config};
 
-pub use ask::{Asked, Received, Room};
+pub use ask::{Asked, Received};
 pub use failure::Failure;
 pub use freshness::Freshness;
 pub use monitor::{Pool, Standing};
+pub use room::Room;
 
 use client::Client;
 use monitor::Monitor;
+use room::Memory;
 
 /// One configured PuppetDB.
 #[derive(Debug)]
@@ -39,6 +42,7 @@ pub struct Upstream {
     backends: Vec<Backend>,
     client: Client,
     limits: Limits,
+    memory: Memory,
     monitor: Monitor,
 }
 
@@ -73,6 +77,7 @@ impl Upstream {
                 config.backends.iter().map(|backend| &backend.url),
             ),
             limits,
+            memory: Memory::of(config.held_at_most()),
             monitor: Monitor::new(config),
         })
     }

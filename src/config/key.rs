@@ -216,7 +216,7 @@ pub static KEYS: &[Key] = &[
         "BYTES",
         value::parse_some_bytes,
         ToString::to_string,
-        "How much of an unordered list is held before it is sent on while it arrives. Requests under way share it, and a list that may be cached is held up to facts_cache_bytes.",
+        "How much of a list is held before it is sent on while it arrives. Requests under way share it, and a list that may be cached is held up to facts_cache_bytes.",
     ),
     scalar!(
         max_body_bytes,
@@ -224,6 +224,14 @@ pub static KEYS: &[Key] = &[
         value::parse_some_bytes,
         ToString::to_string,
         "Largest answer of one backend that is held; a larger one is that backend's failure.",
+    ),
+    scalar!(
+        memory_bytes,
+        "BYTES",
+        value::parse_bytes,
+        ToString::to_string,
+        "The most that all answers held at one time may take. One that needs more waits for the \
+         timeout and is refused with 503; 0 takes half of the container's memory limit, if there is one.",
     ),
     scalar!(
         max_listed_nodes,

@@ -123,6 +123,7 @@ fn concluded(conclusion: &Conclusion) -> Value {
         Conclusion::Replay(received) => json!({ "status": received.status, "replayed": true }),
         Conclusion::Nothing(without) => json!({ "status": 502, "missing": missing(without) }),
         Conclusion::Unfoldable(error) => json!({ "status": 502, "why": error.to_string() }),
+        Conclusion::Full(_) => json!({ "status": 503, "why": "no room for the answers" }),
     }
 }
 

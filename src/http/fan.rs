@@ -1,6 +1,7 @@
 //! A question to all backends: asked, merged, and asked again for what is missing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use pdbmux_core::answer::Pieces;
@@ -40,6 +41,8 @@ pub(super) enum Conclusion {
     Nothing(Vec<(String, String)>),
     /// Sound answers that cannot become one.
     Unfoldable(FoldError),
+    /// Answers that there is no memory for, after this time.
+    Full(Duration),
 }
 
 /// Backends that an answer is made without, and why.
@@ -308,6 +311,9 @@ impl App {
     }
 
     fn conclude_stream(&self, fan: &Fan, mut gathered: Gathered, begun: Begun) -> Conclusion {
+        if let Some(waited) = no_room(&gathered.round) {
+            return Conclusion::Full(waited);
+        }
         let mut round = std::mem::take(&mut gathered.round);
         round.sort_by_key(|asked| asked.backend);
         let (_, without) = split(round);
@@ -325,6 +331,9 @@ impl App {
     /// Says what a round came to, given what a merge made of it.
     fn conclude(&self, fan: &Fan, mut gathered: Gathered, merged: Merged) -> Conclusion {
         let mut round = std::mem::take(&mut gathered.round);
+        if let Some(waited) = no_room(&round) {
+            return Conclusion::Full(waited);
+        }
         blame(&mut round, merged.damaged);
         match merged.outcome {
             Outcome::Answer(answer) => {
@@ -371,6 +380,15 @@ pub(super) fn note_dropped(records: usize) {
             "backends sent facts of the source fact's own name: dropped"
         );
     }
+}
+
+/// How long was waited for memory, if there was none for some part of a round. What could be made of
+/// the others would be no answer to pass for one.
+fn no_room(round: &[Asked]) -> Option<Duration> {
+    round.iter().find_map(|asked| match &asked.result {
+        Err(Failure::NoRoom(waited)) => Some(*waited),
+        _ => None,
+    })
 }
 
 /// Counts backends that sent damage as failed.

@@ -32,7 +32,7 @@ impl App {
         let priors = std::mem::take(&mut fan.priors);
         let foundation = match self.foundation(priors).await {
             Ok(foundation) => foundation,
-            Err(missing) => return Conclusion::Nothing(missing),
+            Err(conclusion) => return conclusion,
         };
         let fan = fan.with_known(&foundation.known);
         let mut conclusion = self.fan_within(fan, room).await;
@@ -44,13 +44,13 @@ impl App {
         conclusion
     }
 
-    /// Asks what subqueries come to; if no backend tells, why each does not.
+    /// Asks what subqueries come to; if that cannot be learnt, what is answered instead.
     ///
     /// One that all refuse stays where it is: their refusal is then one of the whole question.
     pub(super) async fn foundation(
         self: &Arc<Self>,
         priors: Vec<Prior>,
-    ) -> Result<Foundation, Vec<(String, String)>> {
+    ) -> Result<Foundation, Conclusion> {
         let asked = priors.iter().map(|prior| self.fan(prior.fan.clone()));
         let asked = future::join_all(asked).await;
         let mut foundation = Foundation::default();
@@ -64,7 +64,7 @@ impl App {
                     foundation.rests_on(standing);
                     read(prior, assemble(pieces, bodies).await).await
                 }
-                Conclusion::Nothing(missing) => return Err(missing),
+                none @ (Conclusion::Nothing(_) | Conclusion::Full(_)) => return Err(none),
                 // Held whole, it is none to be streamed.
                 Conclusion::Stream { .. } | Conclusion::Replay(_) | Conclusion::Unfoldable(_) => {
                     (prior, None)

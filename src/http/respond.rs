@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{AGE, ALLOW, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::header::{
+    AGE, ALLOW, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
+};
 use http::{Response, StatusCode};
 use pdbmux_core::Refusal;
 use pdbmux_core::merge::fold::FoldError;
@@ -210,6 +212,18 @@ pub(crate) fn unfoldable(error: &FoldError) -> Response<Body> {
         StatusCode::BAD_GATEWAY,
         serde_json::json!({ "error": error.to_string() }).to_string(),
     )
+}
+
+/// Answers that there was no memory for, though that was waited for so long.
+pub(crate) fn no_room(waited: Duration) -> Response<Body> {
+    let error = format!("there was no memory for the backends' answers for {waited:?}");
+    let mut response = json(
+        StatusCode::SERVICE_UNAVAILABLE,
+        serde_json::json!({ "error": error }).to_string(),
+    );
+    let seconds = HeaderValue::from(waited.as_secs().max(1));
+    response.headers_mut().insert(RETRY_AFTER, seconds);
+    response
 }
 
 /// A fault of pdbmux's own.

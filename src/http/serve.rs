@@ -180,6 +180,7 @@ impl App {
             Conclusion::Replay(received) => respond::replayed(&received, &self.addresses),
             Conclusion::Nothing(missing) => respond::bad_gateway(&missing),
             Conclusion::Unfoldable(error) => respond::unfoldable(&error),
+            Conclusion::Full(waited) => respond::no_room(waited),
         }
     }
 

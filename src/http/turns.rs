@@ -40,7 +40,7 @@ impl App {
         let Uncertain { priors, doubts } = uncertain;
         let foundation = match self.foundation(priors).await {
             Ok(foundation) => foundation,
-            Err(missing) => return respond::bad_gateway(&missing),
+            Err(conclusion) => return self.respond(conclusion),
         };
         let ask = &foundation.known.put_into(ask);
         let taken = self.take_turns(ask, turns, |success| self.pass(success));

@@ -2,10 +2,8 @@
 
 use std::error::Error as _;
 use std::io;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::Relaxed;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::future::join_all;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response};
@@ -16,7 +14,8 @@ use pdbmux_core::plan::{Ask, Sent};
 use pdbmux_core::round::{BackendId, Part, Reply, effective_status};
 use tokio::time::{Instant, timeout};
 
-use super::{Failure, Upstream, trace};
+use super::room::{Hold, NoRoom, Room};
+use super::{Failure, Limits, Upstream, trace};
 
 const AGENT: &str = concat!("pdbmux/", env!("CARGO_PKG_VERSION"));
 
@@ -130,7 +129,9 @@ impl Upstream {
 
     /// Waits for the rest of an answer.
     pub async fn receive(&self, response: Response<Incoming>) -> Result<Received, Failure> {
-        let whole = self.receive_within(response, &Room::unbounded()).await?;
+        let whole = self
+            .receive_within(response, &Room::unconditional())
+            .await?;
         Ok(whole.0)
     }
 
@@ -141,11 +142,11 @@ impl Upstream {
     ) -> Result<(Received, Option<Incoming>), Failure> {
         let (head, body) = response.into_parts();
         // What is no success is small, or of no use.
-        let unbounded = Room::unbounded();
+        let unconditional = Room::unconditional();
         let room = if head.status.is_success() {
             room
         } else {
-            &unbounded
+            &unconditional
         };
         let (body, rest) = self.collect(body, room).await?;
         let received = Received {
@@ -255,8 +256,6 @@ impl Upstream {
         if promised == Some(first.len() as u64) {
             return Ok((first, None));
         }
-        let reserved = Room::unbounded();
-        let room = promised.map_or(room, |_| &reserved);
         self.fill(first, body, room).await
     }
 
@@ -267,47 +266,34 @@ impl Upstream {
         mut body: Incoming,
         room: &Room,
     ) -> Result<(Bytes, Option<Incoming>), Failure> {
-        let max = self.limits.max_body;
-        let promised = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-        let mut whole = BytesMut::new();
+        let Limits { timeout, max_body } = self.limits;
+        let mut hold = Hold::new(&self.memory, timeout);
+        let mut whole = Vec::new();
         let mut next = Some(beginning);
         while let Some(bytes) = next {
-            if whole.len() + bytes.len() > max {
-                return Err(Failure::TooLong(max));
+            if whole.len() + bytes.len() > max_body {
+                return Err(Failure::TooLong(max_body));
+            }
+            let length = whole.len() + bytes.len();
+            let more = body.size_hint();
+            let promised = usize::try_from(more.lower()).unwrap_or(usize::MAX);
+            // What is no longer than it says was taken room for when that was read.
+            let mut fits = more.exact().is_some() || room.take(bytes.len());
+            match hold.grow(room, length, promised).await {
+                Ok(()) => {}
+                Err(NoRoom::Streams) => fits = false,
+                Err(NoRoom::Refused) => return Err(Failure::NoRoom(timeout)),
             }
             if whole.is_empty() {
-                whole.reserve(bytes.len() + promised.min(FIRST_ROOM));
+                whole.reserve(length + promised.min(FIRST_ROOM));
             }
             whole.extend_from_slice(&bytes);
-            if !room.take(bytes.len()) {
-                return Ok((whole.freeze(), Some(body)));
+            if !fits {
+                return Ok((hold.keep(whole), Some(body)));
             }
             next = self.next_bytes(&mut body).await.transpose()?;
         }
-        Ok((whole.freeze(), None))
-    }
-}
-
-/// How many bytes of the answers to a round are held.
-#[derive(Debug)]
-pub struct Room(AtomicUsize);
-
-impl Room {
-    /// Room for this many bytes.
-    pub fn of(bytes: usize) -> Self {
-        Self(AtomicUsize::new(bytes))
-    }
-
-    /// Room for whatever comes.
-    pub fn unbounded() -> Self {
-        Self::of(usize::MAX)
-    }
-
-    /// Takes room for more bytes, if there is as much. Once there was not, there is none.
-    fn take(&self, bytes: usize) -> bool {
-        let left = |room: usize| Some(room.saturating_sub(bytes));
-        let before = self.0.fetch_update(Relaxed, Relaxed, left);
-        before.is_ok_and(|before| before >= bytes)
+        Ok((hold.keep(whole), None))
     }
 }
 

@@ -20,6 +20,9 @@ pub enum Failure {
     /// The answer is longer than the configuration allows.
     #[error("the answer is longer than {0} bytes")]
     TooLong(usize),
+    /// Other answers take all memory that there is for them.
+    #[error("there was no room for the answer for {0:?}")]
+    NoRoom(Duration),
     /// The answer is not what such a question is answered with.
     #[error("the answer cannot be used: {0}")]
     Damaged(pdbmux_core::merge::damage::Damage),
@@ -43,6 +46,7 @@ impl Failure {
             Self::Timeout(_) => "timeout",
             Self::Cut(_) => "cut",
             Self::TooLong(_) => "too-long",
+            Self::NoRoom(_) => "no-room",
             Self::Damaged(_) => "damaged",
             Self::Status(status) => return format!("status-{status}"),
             Self::Unlisted => "unlisted",

@@ -12,8 +12,8 @@ use pdbmux_core::settings::Settings;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-use super::Upstream;
 use crate::flight::{Flight, Flights};
+use super::{Room, Upstream};
 use crate::work;
 
 /// Whose data is newest, as far as it is known (R044).
@@ -207,7 +207,11 @@ impl Freshness {
             .collect();
         let mut told = Vec::new();
         let mut silent = Vec::new();
-        for asked in self.upstream.fan_out(&asks).await {
+        for asked in self
+            .upstream
+            .fan_out_within(&asks, Room::unconditional())
+            .await
+        {
             match asked.result {
                 Ok(received) if (200..300).contains(&received.status) => {
                     told.push((asked.backend, received.body));
@@ -240,7 +244,10 @@ impl Freshness {
             .map(|backend| (backend, ask.clone()))
             .collect();
         let started = Instant::now();
-        let round = self.upstream.fan_out(&asks).await;
+        let round = self
+            .upstream
+            .fan_out_within(&asks, Room::unconditional())
+            .await;
         let size = round
             .iter()
             .map(|asked| asked.part().reply.map_or(0, |r| r.body.len()))

@@ -487,3 +487,40 @@ async fn what_must_be_sorted_or_cut_is_held() {
         assert_eq!(response.header("transfer-encoding"), None, "{question}");
     }
 }
+
+/// What must be sorted here and comes to some 300 KB of each backend.
+async fn disorderly_pair() -> (Stub, Stub) {
+    let (a, b) = pair().await;
+    for stub in [&a, &b] {
+        let value = "x".repeat(300 << 10);
+        stub.on(FACTS, list(&[fact("n", "z", &value), fact("n", "a", "x")]));
+    }
+    (a, b)
+}
+
+#[tokio::test]
+async fn what_must_be_held_and_has_no_room_is_refused_and_comes_later() {
+    let (a, b) = disorderly_pair().await;
+    let mux = Pdbmux::with(&[&a, &b], |config| {
+        config.facts_ttl = Duration::ZERO;
+        config.timeout = SHORT;
+        config.memory_bytes = 500 << 10;
+    })
+    .await;
+    let asked = format!("{FACTS}?{BY_CERTNAME}");
+    let refused = mux.get(&asked).await;
+    assert_eq!((refused.status, refused.end), (503, End::Whole));
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert_eq!(
+        refused.json()["error"],
+        "there was no memory for the backends' answers for 250ms"
+    );
+    // Without an order nothing must be held.
+    let streamed = mux.get(FACTS).await;
+    assert_eq!(streamed.header("transfer-encoding"), Some("chunked"));
+    assert!(streamed.ok().len() > 300 << 10);
+    // What was taken for the one that was refused is there again.
+    a.on(FACTS, list(&[fact("n", "z", &"x".repeat(300 << 10))]));
+    b.on(FACTS, "[]");
+    mux.get(&asked).await.ok();
+}

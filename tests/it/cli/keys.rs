@@ -7,7 +7,7 @@ use tempfile::tempdir;
 use super::{load, write};
 
 /// The keys as they are specified; the ones without a number are our own.
-const SPECIFIED: [(&str, &str, &str, Option<&str>, &str); 24] = [
+const SPECIFIED: [(&str, &str, &str, Option<&str>, &str); 25] = [
     ("R269", "listen", "PDBMUX_LISTEN", Some("listen"), ":8080"),
     ("R271", "backends", "PDBMUX_BACKENDS", None, ""),
     ("R272", "merge", "PDBMUX_MERGE", Some("merge"), "freshness"),
@@ -85,6 +85,7 @@ const SPECIFIED: [(&str, &str, &str, Option<&str>, &str); 24] = [
         None,
         "1073741824",
     ),
+    ("", "memory_bytes", "PDBMUX_MEMORY_BYTES", None, "0"),
     (
         "",
         "max_listed_nodes",
