@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt};
 use http_body::{Frame, SizeHint};
-use pdbmux_core::answer::{Pieces, Source};
+use pdbmux_core::answer::{Piece, Pieces, Source};
 
 use super::connection::Busy;
 use crate::upstream::Failure;
@@ -88,13 +88,35 @@ impl Body {
 
 /// The parts in which a body is sent, given the bodies of the round.
 pub(crate) fn gather(pieces: Pieces, bodies: &[Bytes]) -> VecDeque<Bytes> {
+    gather_list(&pieces.list, &Bytes::from(pieces.made), bodies)
+}
+
+/// The same, but a few pieces at a time, so that never much of them is copied.
+pub(crate) fn gather_slowly(pieces: Pieces, bodies: Vec<Bytes>) -> impl Iterator<Item = Bytes> {
     let made = Bytes::from(pieces.made);
+    let mut list = pieces.list.into_iter();
+    let batches = std::iter::from_fn(move || {
+        let mut length = 0;
+        let mut batch = Vec::new();
+        while length < GATHER {
+            let Some(piece) = list.next() else {
+                break;
+            };
+            length += piece.span.len();
+            batch.push(piece);
+        }
+        (!batch.is_empty()).then(|| gather_list(&batch, &made, &bodies))
+    });
+    batches.flatten()
+}
+
+fn gather_list(list: &[Piece], made: &Bytes, bodies: &[Bytes]) -> VecDeque<Bytes> {
     let mut parts = VecDeque::new();
     let mut gathered = Vec::new();
-    for piece in &pieces.list {
+    for piece in list {
         let whole = match piece.source {
             Source::Reply(at) => &bodies[usize::from(at)],
-            Source::Made => &made,
+            Source::Made => made,
         };
         if piece.span.len() < SLICE {
             gathered.extend_from_slice(&whole[piece.span.clone()]);

@@ -140,12 +140,19 @@ impl App {
         gathered: &mut Gathered,
         since: Instant,
     ) -> Option<Begun> {
-        if !self.comes_in_order(plan, gathered, since).await {
-            self.upstream.receive_rest(&mut gathered.round).await;
-            return None;
-        }
+        let comes_in_order = self.comes_in_order(plan, gathered, since).await;
         let (round, map) = (&mut gathered.round, gathered.map.as_ref());
-        match self.begin_stream(plan, round, map).await {
+        let begun = if comes_in_order {
+            self.begin_stream(plan, round, map).await
+        } else {
+            let before = failures(round);
+            self.upstream.receive_rest(round).await;
+            if failures(round) > before {
+                return None;
+            }
+            self.begin_sorted(plan, round, map).await
+        };
+        match begun {
             Ok(begun) => Some(begun),
             Err(mut damaged) => {
                 damaged.retain(|(backend, damage)| !self.distrust(*backend, *damage));
@@ -422,6 +429,10 @@ pub(super) fn successes(round: &[Asked]) -> Vec<BackendId> {
         .filter(|part| part.reply.is_some_and(|r| r.is_success()))
         .map(|part| part.backend)
         .collect()
+}
+
+fn failures(round: &[Asked]) -> usize {
+    round.iter().filter(|asked| asked.result.is_err()).count()
 }
 
 fn size(round: &[Asked]) -> usize {

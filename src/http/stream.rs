@@ -18,11 +18,11 @@ use hyper::body::Incoming;
 use pdbmux_core::answer::Pieces;
 use pdbmux_core::merge::damage::Damage;
 use pdbmux_core::merge::owners::FreshnessMap;
-use pdbmux_core::merge::records::{Keep, RecordMerge, Stream, Total};
+use pdbmux_core::merge::records::{Keep, RecordMerge, Sorted, Stream, Total};
 use pdbmux_core::round::BackendId;
 use tokio::time::Instant;
 
-use super::body::{Body, gather};
+use super::body::{Body, gather, gather_slowly};
 use super::fan::{Gathered, note_dropped, successes};
 use super::rounds::Completeness;
 use super::serve::App;
@@ -90,38 +90,18 @@ impl App {
         round: &mut [Asked],
         map: Option<&Arc<FreshnessMap>>,
     ) -> Result<Begun, Vec<(BackendId, Damage)>> {
-        let mut total = Some(0);
-        let mut sources = Vec::new();
-        let mut beginnings = Vec::new();
-        for asked in round.iter().filter(|asked| is_success(asked)) {
-            let Ok(received) = &asked.result else {
-                continue;
-            };
-            total = total.and_then(|sum: u64| sum.checked_add(received.total?));
-            beginnings.push(received.body.clone());
-            sources.push(asked.backend);
-        }
-        let contributed = sources.len();
-        let is_ranked = plan.keep == Keep::First && contributed > 1;
-        let is_map_missing = is_ranked && map.is_none();
+        let contributors = Contributors::of(round);
+        let is_ranked = plan.keep == Keep::First && !plan.is_ordered_here();
+        let is_map_missing = is_ranked && contributors.sources.len() > 1 && map.is_none();
         let map = map.map(Arc::clone);
-        let merge = Stream::new(plan, &sources, map, &self.settings.backends);
-        let mut writing = Writing {
-            app: Arc::clone(self),
-            merge: Arc::new(Mutex::new(merge)),
-            sources,
-            feeds: Feeds::new(),
-            parts: vec![Bytes::new(); contributed],
-            map: is_map_missing.then(|| self.newer_map()).into(),
-            ready: VecDeque::from([Bytes::from_static(b"[")]),
-            is_over: false,
-            _held: Arc::clone(&self.held),
-        };
+        let merge = Stream::new(plan, &contributors.sources, map, &self.settings.backends);
+        let mut writing = self.writing(merge, contributors.sources.clone());
+        writing.map = is_map_missing.then(|| self.newer_map()).into();
         // What is there is read before the head is written: a page of some server in between is no
         // answer.
         let mut damaged = Vec::new();
         let mut ahead = Vec::new();
-        for (bytes, at) in beginnings.into_iter().zip(0..) {
+        for (bytes, at) in contributors.bodies.iter().cloned().zip(0..) {
             let mut slices = slices(bytes);
             while writing.wants(at)
                 && let Some(slice) = slices.pop_front()
@@ -138,23 +118,64 @@ impl App {
         if !damaged.is_empty() {
             return Err(damaged);
         }
-        let contributors = round.iter_mut().filter(|asked| is_success(asked));
-        for (asked, ahead) in contributors.zip(ahead) {
+        let unfinished = round.iter_mut().filter(|asked| is_success(asked));
+        for (asked, ahead) in unfinished.zip(ahead) {
             let rest = asked.rest.take();
             let rest = rest.map(|rest| arriving(Arc::clone(&self.upstream), rest));
             let rest = stream::iter(rest).flatten().boxed();
             writing.feeds.add(ahead, rest);
         }
-        let bytes = stream::unfold(writing, |mut writing| async move {
-            let next = writing.next().await?;
-            Some((next, writing))
-        });
-        let body = Body::passing(bytes, None);
-        Ok(Begun {
-            total: total.filter(|_| plan.total == Total::Added),
-            contributed,
-            streamed: Streamed(Arc::new(Mutex::new(Some(body)))),
-        })
+        Ok(contributors.begin(plan, writing))
+    }
+
+    /// Begins to write what the successes of `round` come to, which are there whole, after they were
+    /// put in order one by one. What is damaged is named instead.
+    pub(super) async fn begin_sorted(
+        self: &Arc<Self>,
+        plan: &RecordMerge,
+        round: &[Asked],
+        map: Option<&Arc<FreshnessMap>>,
+    ) -> Result<Begun, Vec<(BackendId, Damage)>> {
+        let contributors = Contributors::of(round);
+        let (names, sources) = (&self.settings.backends, &contributors.sources);
+        let merge = Stream::of_sorted(plan, sources, map.map(Arc::clone), names);
+        let mut writing = self.writing(merge, sources.clone());
+        let mut damaged = Vec::new();
+        for (body, backend) in contributors.bodies.iter().cloned().zip(sources) {
+            let plan = plan.clone();
+            let sort = move || (Sorted::of(&plan, &body), body);
+            let sorted = match work::run(usize::MAX, sort).await {
+                (Err(damage), _) => {
+                    damaged.push((*backend, damage));
+                    continue;
+                }
+                (Ok(Sorted::AsTheyAre), body) => stream::iter(slices(body)).map(Ok).boxed(),
+                (Ok(Sorted::As(pieces)), body) => {
+                    let slices = gather_slowly(pieces, vec![body]).flat_map(slices);
+                    stream::iter(slices).map(Ok).boxed()
+                }
+            };
+            writing.feeds.add(VecDeque::new(), sorted);
+        }
+        if damaged.is_empty() {
+            Ok(contributors.begin(plan, writing))
+        } else {
+            Err(damaged)
+        }
+    }
+
+    fn writing(self: &Arc<Self>, merge: Stream, sources: Vec<BackendId>) -> Writing {
+        Writing {
+            app: Arc::clone(self),
+            merge: Arc::new(Mutex::new(merge)),
+            feeds: Feeds::new(),
+            parts: vec![Bytes::new(); sources.len()],
+            sources,
+            map: None.into(),
+            ready: VecDeque::from([Bytes::from_static(b"[")]),
+            is_over: false,
+            _held: Arc::clone(&self.held),
+        }
     }
 
     /// Whether what comes of `gathered` can be written as it comes: it is in the order of the answer,
@@ -201,12 +222,51 @@ impl App {
     /// A map that is younger than what is being received, so that by it no node is served from the
     /// wrong backend.
     fn newer_map(self: &Arc<Self>) -> BoxFuture<'static, Arc<FreshnessMap>> {
-        let app = Arc::clone(self);
-        let map = async move {
-            let map = app.freshness.map().await;
-            app.freshness.renewed(map).await
-        };
+        let (app, now) = (Arc::clone(self), Instant::now());
+        let map = async move { app.freshness.since(now).await };
         map.boxed()
+    }
+}
+
+/// Those of a round that answered.
+struct Contributors {
+    /// Who they are, in configured order.
+    sources: Vec<BackendId>,
+    /// What has come of their bodies.
+    bodies: Vec<Bytes>,
+    /// Their totals added up, if each of them sent one.
+    total: Option<u64>,
+}
+
+impl Contributors {
+    fn of(round: &[Asked]) -> Self {
+        let mut those = Self {
+            sources: Vec::new(),
+            bodies: Vec::new(),
+            total: Some(0),
+        };
+        for asked in round.iter().filter(|asked| is_success(asked)) {
+            if let Ok(received) = &asked.result {
+                let sum = |sum: u64| sum.checked_add(received.total?);
+                those.total = those.total.and_then(sum);
+                those.bodies.push(received.body.clone());
+                those.sources.push(asked.backend);
+            }
+        }
+        those
+    }
+
+    fn begin(self, plan: &RecordMerge, writing: Writing) -> Begun {
+        let bytes = stream::unfold(writing, |mut writing| async move {
+            let next = writing.next().await?;
+            Some((next, writing))
+        });
+        let body = Body::passing(bytes, None);
+        Begun {
+            total: self.total.filter(|_| plan.total == Total::Added),
+            contributed: self.sources.len(),
+            streamed: Streamed(Arc::new(Mutex::new(Some(body)))),
+        }
     }
 }
 

@@ -12,8 +12,8 @@ use pdbmux_core::settings::Settings;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-use crate::flight::{Flight, Flights};
 use super::{Room, Upstream};
+use crate::flight::{Flight, Flights};
 use crate::work;
 
 /// Whose data is newest, as far as it is known (R044).
@@ -114,6 +114,21 @@ impl Freshness {
             }
         };
         built(&build).await
+    }
+
+    /// A map that was begun to be built at `since` or later.
+    pub async fn since(self: &Arc<Self>, since: Instant) -> Arc<FreshnessMap> {
+        loop {
+            let build = {
+                let state = self.state();
+                match &state.map {
+                    Some((started, map)) if *started >= since => return Arc::clone(map),
+                    _ => self.join(),
+                }
+            };
+            // It may be one that others had begun before.
+            built(&build).await;
+        }
     }
 
     /// What each of `among` speaks for by `map`.

@@ -23,7 +23,7 @@ use scan::{Entry, Layout, Scanned, Subjects};
 use trust::CertnameOrder;
 use writer::{Marks, Writer};
 
-pub use stream::Stream;
+pub use stream::{Sorted, Stream};
 pub(crate) use writer::strip;
 
 /// How the records of several backends become one set.
@@ -48,7 +48,7 @@ pub struct RecordMerge {
 impl RecordMerge {
     /// Whether its records can be written while they arrive: nothing that comes later changes where
     /// one of them stands. Of those that are ordered here, [`Self::arrives_in_order`] tells whether
-    /// they can be.
+    /// they can be; if not, they are written while bodies that were put in order are read.
     pub fn can_stream(&self) -> bool {
         let is_ordered = self.is_ordered_here();
         let keeps = match self.keep {
@@ -61,7 +61,7 @@ impl RecordMerge {
             Keep::OfOwner => false,
         };
         let is_whole = self.window == Window::default() && self.total != Total::Counted;
-        keeps && is_whole && (!is_ordered || self.agreed_with(CertnameOrder::Ours) > 0)
+        keeps && is_whole && (!is_ordered || self.takes_sorted())
     }
 
     /// Whether its records are put in order here.
@@ -69,9 +69,21 @@ impl RecordMerge {
         !self.order.members().is_empty() && self.text_order == TextOrder::Bytes
     }
 
+    /// Whether its records can be merged as they are read of bodies that were put in order one by one
+    /// ([`Sorted`]).
+    pub fn takes_sorted(&self) -> bool {
+        let leads = self.order.members().first().map(String::as_str);
+        let is_by_node = leads == Some("certname");
+        let marks_nodes = matches!(self.provenance.mark, Mark::Fact | Mark::FactsOnly);
+        let competes = matches!(self.keep, Keep::NewestReport | Keep::Freshest | Keep::First);
+        self.is_ordered_here() && (is_by_node || !(marks_nodes || competes))
+    }
+
     /// Whether the freshness map tells if the backends' order is known to be ours.
     pub fn order_needs_freshness(&self) -> bool {
-        self.is_ordered_here() && self.agreed_with(CertnameOrder::Unknown) == 0
+        let [unknown, ours] =
+            [CertnameOrder::Unknown, CertnameOrder::Ours].map(|order| self.agreed_with(order));
+        self.is_ordered_here() && unknown == 0 && ours > 0
     }
 
     /// Whether what `sources` send is known to come in our order, given the freshness map.

@@ -9,6 +9,7 @@ mod choice;
 mod group;
 mod nodes;
 mod queues;
+mod sorted;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +27,8 @@ use super::writer::{Marks, Writer};
 
 use choice::Choice;
 use queues::Queues;
+
+pub use sorted::Sorted;
 
 /// A merge under way.
 #[derive(Debug)]
@@ -61,7 +64,8 @@ impl Stream {
         Self {
             marks: Marks::of(plan, sources.iter().copied(), names),
             by: if plan.is_ordered_here() {
-                By::Order(Box::new(Queues::new(plan, sources, freshness)))
+                let agreed = plan.agreed_among(sources, freshness.as_deref());
+                By::Order(Box::new(Queues::new(plan, sources, freshness, agreed)))
             } else {
                 By::Arrival(Box::new(Choice::new(plan, sources, freshness)))
             },
@@ -69,6 +73,20 @@ impl Stream {
             bodies: sources.iter().map(|_| Arriving::default()).collect(),
             written: false,
             dropped: 0,
+        }
+    }
+
+    /// Begins to merge what [`Sorted`] makes of bodies that were held for their order.
+    pub fn of_sorted(
+        plan: &RecordMerge,
+        sources: &[BackendId],
+        freshness: Option<Arc<FreshnessMap>>,
+        names: &[String],
+    ) -> Self {
+        let queues = Queues::new(plan, sources, freshness, sorted::AGREED);
+        Self {
+            by: By::Order(Box::new(queues)),
+            ..Self::new(plan, sources, None, names)
         }
     }
 

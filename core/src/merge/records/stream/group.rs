@@ -1,6 +1,7 @@
 //! Records that are equal in what the backends agree on, put in our order here.
 
 use crate::json::Span;
+use crate::merge::owners::canonical;
 use crate::merge::records::scan::Layout;
 use crate::merge::records::writer::Writer;
 use crate::paging::RecordOrder;
@@ -89,7 +90,7 @@ impl Group {
         self.members.push(Member { from, what });
         if turn == Turn::First && writer.writes_facts() {
             let what = What::Fact {
-                certname: head.name(layout).unwrap_or(b"null").to_vec(),
+                certname: canonical(head.name(layout).unwrap_or(b"null")).into_owned(),
                 environment: mark.map_or(&b"null"[..], |mark| &head.text[mark]).to_vec(),
             };
             self.members.push(Member { from, what });

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::json::{Arrived, Origin, Span};
 use crate::merge::damage::Damage;
-use crate::merge::owners::FreshnessMap;
+use crate::merge::owners::{FreshnessMap, canonical};
 use crate::merge::records::scan::Layout;
 use crate::merge::records::writer::Writer;
 use crate::merge::records::{Keep, RecordMerge};
@@ -269,14 +269,15 @@ impl Heads {
 }
 
 impl Queues {
-    /// Nothing has come yet of `sources`.
+    /// Nothing has come yet of `sources`, whose order is ours in the `agreed` leading members.
     pub(super) fn new(
         plan: &RecordMerge,
         sources: &[BackendId],
         freshness: Option<Arc<FreshnessMap>>,
+        agreed: usize,
     ) -> Self {
         let order = Order {
-            agreed: plan.agreed_among(sources, freshness.as_deref()),
+            agreed,
             by: plan.order.clone(),
         };
         Self {
@@ -398,6 +399,7 @@ fn write(layout: &Layout<'_>, head: &Head<'_>, turn: Turn, writer: &mut Writer<'
     }
     if turn == Turn::First {
         let environment = mark.map_or(&b"null"[..], |mark| &head.text[mark]);
-        writer.fact(head.from, head.name(layout).unwrap_or(b"null"), environment);
+        let certname = canonical(head.name(layout).unwrap_or(b"null"));
+        writer.fact(head.from, &certname, environment);
     }
 }

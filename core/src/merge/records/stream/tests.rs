@@ -208,15 +208,30 @@ fn streamed(
     learnt: Learnt,
     steps: &[(Index, usize)],
 ) -> Result<Vec<u8>, Damage> {
-    let sources: Vec<_> = (0..).take(bodies.len()).map(BackendId).collect();
-    let names: Vec<_> = sources.iter().map(|id| format!("pdb{}", id.0)).collect();
+    let (sources, names) = backends(bodies.len());
     let map = Arc::new(map);
     let (known, unlearnt) = match learnt {
         Learnt::Before => (Some(map), None),
         Learnt::After(steps) => (None, Some((steps, map))),
     };
+    let stream = Stream::new(plan, &sources, known, &names);
+    fed(stream, bodies, unlearnt, steps)
+}
+
+fn backends(count: usize) -> (Vec<BackendId>, Vec<String>) {
+    let sources: Vec<_> = (0..).take(count).map(BackendId).collect();
+    let names = sources.iter().map(|id| format!("pdb{}", id.0)).collect();
+    (sources, names)
+}
+
+fn fed(
+    stream: Stream,
+    bodies: &[String],
+    unlearnt: Option<(usize, Arc<FreshnessMap>)>,
+    steps: &[(Index, usize)],
+) -> Result<Vec<u8>, Damage> {
     let mut feeding = Feeding {
-        stream: Stream::new(plan, &sources, known, &names),
+        stream,
         unlearnt,
         bodies,
         come: vec![0; bodies.len()],
@@ -225,21 +240,49 @@ fn streamed(
     };
     let mut steps = steps.iter().cycle();
     loop {
-        let open: Vec<_> = feeding
-            .stream
-            .wanted()
-            .into_iter()
-            .map(usize::from)
-            .collect();
+        let open = feeding.stream.wanted();
         if open.is_empty() {
             break;
         }
         let (which, more) = steps.next().unwrap();
-        feeding.step(*which.get(&open), *more)?;
+        feeding.step(usize::from(*which.get(&open)), *more)?;
     }
     assert_eq!(feeding.stream.held(), 0);
     feeding.text.push(b']');
     Ok(feeding.text)
+}
+
+/// The same of whole bodies, by the map of `estates`.
+fn whole(plan: &RecordMerge, bodies: &[String], estates: &[Estate]) -> (Vec<u8>, FreshnessMap) {
+    let lists: Vec<_> = estates.iter().map(nodes).collect();
+    let (sources, names) = backends(bodies.len());
+    let ids = sources.iter().copied();
+    let lists: Vec<_> = ids
+        .clone()
+        .zip(lists.iter().map(String::as_bytes))
+        .collect();
+    let (map, _) = FreshnessMap::build(&lists);
+    let parts = ids.zip(bodies).map(|(backend, body)| {
+        let (status, total, body) = (200, None, body.as_bytes());
+        let reply = Some(Reply {
+            status,
+            total,
+            body,
+        });
+        Part { backend, reply }
+    });
+    let round: Vec<_> = parts.collect();
+    let context = Context {
+        backends: &names,
+        freshness: Some(&map),
+        shares: None,
+    };
+    let merged = merge(plan, &round, &vec![None; round.len()], context);
+    let Outcome::Answer(answer) = merged.outcome else {
+        panic!("no answer");
+    };
+    let parts: Vec<_> = bodies.iter().map(String::as_bytes).collect();
+    (answer.pieces.assemble(&parts), map)
 }
 
 proptest! {
@@ -259,26 +302,42 @@ proptest! {
         // Whichever copy of a report comes first is served: all say the same.
         let says = |at: usize| if let Keep::Each(_) = plan.keep { 0 } else { at };
         let bodies: Vec<_> = estates.iter().enumerate().map(|(at, it)| facts(&plan, it, says(at))).collect();
-        let lists: Vec<_> = estates.iter().map(nodes).collect();
-        let ids = (0..).map(BackendId);
-        let lists: Vec<_> = ids.clone().zip(lists.iter().map(String::as_bytes)).collect();
-        let (map, _) = FreshnessMap::build(&lists);
-        let round: Vec<_> = ids
-            .zip(&bodies)
-            .map(|(backend, body)| Part {
-                backend,
-                reply: Some(Reply { status: 200, total: None, body: body.as_bytes() }),
-            })
-            .collect();
-        let names: Vec<_> = (0..estates.len()).map(|at| format!("pdb{at}")).collect();
-        let context = Context { backends: &names, freshness: Some(&map), shares: None };
-        let Outcome::Answer(whole) = merge(&plan, &round, &vec![None; round.len()], context).outcome
-        else {
-            panic!("no answer");
-        };
-        let parts: Vec<_> = bodies.iter().map(String::as_bytes).collect();
-        let whole = whole.pieces.assemble(&parts);
+        let (whole, map) = whole(&plan, &bodies, &estates);
         let text = streamed(&plan, &bodies, map, learnt, &steps).unwrap();
+        prop_assert_eq!(records(&plan, &text), records(&plan, &whole));
+    }
+
+    #[test]
+    fn what_is_put_in_order_body_by_body_is_what_is_merged_of_whole_bodies(
+        plan in plans().prop_filter("it has no order", RecordMerge::is_ordered_here),
+        estates in estates(),
+        turns in prop::collection::vec(any::<Index>(), 1..4),
+        steps in prop::collection::vec((any::<Index>(), 1usize..80), 1..40),
+    ) {
+        let estates = sent(plan.keep, estates);
+        let says = |at: usize| if let Keep::Each(_) = plan.keep { 0 } else { at };
+        let shuffled = |at: usize, estate: &Estate| {
+            let body = facts(&plan, estate, says(at));
+            let mut records: Vec<_> = Elements::new(body.as_bytes())
+                .map(|span| body[span.unwrap()].to_owned())
+                .collect();
+            for turn in &turns {
+                let half = if records.is_empty() { 0 } else { turn.index(records.len()) };
+                records.rotate_left(half);
+                records[half..].reverse();
+            }
+            format!("[{}]", records.join(", "))
+        };
+        let bodies: Vec<_> = estates.iter().enumerate().map(|(at, it)| shuffled(at, it)).collect();
+        let (whole, map) = whole(&plan, &bodies, &estates);
+        let sorted = |body: &String| match Sorted::of(&plan, body.as_bytes()).unwrap() {
+            Sorted::AsTheyAre => body.clone(),
+            Sorted::As(pieces) => String::from_utf8(pieces.assemble(&[body.as_bytes()])).unwrap(),
+        };
+        let bodies: Vec<_> = bodies.iter().map(sorted).collect();
+        let (sources, names) = backends(bodies.len());
+        let stream = Stream::of_sorted(&plan, &sources, Some(Arc::new(map)), &names);
+        let text = fed(stream, &bodies, None, &steps).unwrap();
         prop_assert_eq!(records(&plan, &text), records(&plan, &whole));
     }
 
