@@ -98,6 +98,40 @@ pub(crate) struct Setup<'a> {
     /// Whether answers are kept.
     pub(crate) cache: bool,
     pub(crate) backends: &'a [u16],
+    /// The memory that it may take.
+    pub(crate) memory: Memory,
+}
+
+/// The memory that a server may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Memory {
+    /// What the machine has.
+    Any,
+    /// So many bytes, beyond which the kernel ends it.
+    AtMost(u64),
+}
+
+impl Memory {
+    /// `command` within the limit: in a control group, of whichever version may be written here.
+    fn limit(self, command: Vec<String>) -> Result<Vec<String>> {
+        let Self::AtMost(bytes) = self else {
+            return Ok(command);
+        };
+        let group = |root: &str, file: &str| {
+            let group = Path::new(root).join("pdbmux-bench");
+            // Where there is no such file at the root, it is none of control groups.
+            fs::metadata(Path::new(root).join("cgroup.procs")).ok()?;
+            fs::create_dir_all(&group).ok()?;
+            fs::write(group.join(file), bytes.to_string()).ok()?;
+            Some(group)
+        };
+        let group = group("/sys/fs/cgroup", "memory.max")
+            .or_else(|| group("/sys/fs/cgroup/memory", "memory.limit_in_bytes"))
+            .context("no control group can be made: run as root")?;
+        let enter = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", group.display());
+        let shell = ["sh".to_owned(), "-c".into(), enter, "sh".into()];
+        Ok(shell.into_iter().chain(command).collect())
+    }
 }
 
 /// pdbmux, and how long it took from its start to its first answer.
@@ -121,6 +155,7 @@ pub(crate) fn pdbmux(run: &Path, setup: &Setup<'_>) -> Result<(Server, Duration)
         setup.binary.display().to_string(),
         "serve".into(),
     ];
+    let command = setup.memory.limit(command.to_vec())?;
     start(run, "pdbmux", &command, vec![port], "/healthz")
 }
 

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use crate::Bench;
 use crate::estate::{self, S};
 use crate::rate::{Rate, rate};
-use crate::servers::{self, Server, Setup};
+use crate::servers::{self, Memory, Server, Setup};
 use crate::table::{Table, median, megabytes, time};
 use crate::usage;
 
@@ -26,6 +26,7 @@ pub(crate) fn life(bench: &Bench) -> Result<String> {
         merge: "freshness",
         cache: true,
         backends: &upstream.ports,
+        memory: Memory::Any,
     };
     let (mut starts, mut idle) = (Vec::new(), Vec::new());
     for _ in 0..STARTS {
@@ -92,6 +93,7 @@ impl Rig {
             merge,
             cache,
             backends: &upstream.ports,
+            memory: Memory::Any,
         };
         let (pdbmux, _) = servers::pdbmux(&bench.run, &setup)?;
         Ok(Self {

@@ -1,17 +1,38 @@
 //! What the container around the process allows it.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
-/// The memory that the process's container may take, in bytes; `None` where there is no limit.
+/// The memory that the process may take by the control groups it is in, in bytes; `None` where they
+/// set no limit.
 pub(super) fn memory_limit() -> Option<usize> {
-    // Inside a container its own group is the root: of version 2 of control groups, or of version 1.
-    let files = [
-        "/sys/fs/cgroup/memory.max",
-        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-    ];
-    files
-        .iter()
-        .find_map(|file| limit(&fs::read_to_string(file).ok()?))
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let limits = files(&groups);
+    let limits = limits.filter_map(|file| limit(&fs::read_to_string(file).ok()?));
+    limits.min()
+}
+
+/// Where the limits of the process's groups stand, those around them included. A container may see
+/// its own group as the root, whatever it is told of its path.
+fn files(groups: &str) -> impl Iterator<Item = PathBuf> {
+    let files = groups.lines().filter_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, group) = (fields.next()?, fields.next()?);
+        let (root, name) = match controllers {
+            "" => ("/sys/fs/cgroup", "memory.max"),
+            _ if controllers.split(',').any(|it| it == "memory") => {
+                ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+            }
+            _ => return None,
+        };
+        let groups = Path::new(group).ancestors();
+        let within = groups.map(move |group| {
+            let group = group.strip_prefix("/").unwrap_or(group);
+            Path::new(root).join(group).join(name)
+        });
+        Some(within)
+    });
+    files.flatten()
 }
 
 fn limit(text: &str) -> Option<usize> {
@@ -23,6 +44,34 @@ fn limit(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_limits_of_a_group_and_of_those_around_it_count() {
+        for (groups, expected) in [
+            ("0::/\n", &["/sys/fs/cgroup/memory.max"][..]),
+            (
+                "0::/system.slice/pdbmux.service\n",
+                &[
+                    "/sys/fs/cgroup/system.slice/pdbmux.service/memory.max",
+                    "/sys/fs/cgroup/system.slice/memory.max",
+                    "/sys/fs/cgroup/memory.max",
+                ],
+            ),
+            (
+                "3:cpu,cpuacct:/\n4:memory:/docker/1\n",
+                &[
+                    "/sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes",
+                    "/sys/fs/cgroup/memory/docker/memory.limit_in_bytes",
+                    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+                ],
+            ),
+            ("nonsense", &[]),
+        ] {
+            let found: Vec<_> = files(groups).collect();
+            let expected: Vec<_> = expected.iter().map(PathBuf::from).collect();
+            assert_eq!(found, expected, "{groups}");
+        }
+    }
 
     #[test]
     fn what_is_no_limit_is_none() {
