@@ -55,7 +55,8 @@ pub(crate) fn uncached(bench: &Bench) -> Result<String> {
     }
     Ok(format!(
         "## Small answers, uncached, by connections\n\n\
-         pdbmux asks two backends for each; nginx passes one of them on; `direct` asks that one.\n\n{table}"
+         pdbmux asks two backends for each; nginx passes one of them on; `direct` asks that one.\n\
+         `added p50` is what pdbmux's p50 is beyond the direct one.\n\n{table}"
     ))
 }
 
@@ -152,6 +153,7 @@ impl Rig {
             format!("{} / {}", seconds(0, p50)?, seconds(0, p99)?),
             format!("{} / {}", seconds(1, p50)?, seconds(1, p99)?),
             format!("{} / {}", seconds(2, p50)?, seconds(2, p99)?),
+            beyond(middle(0, p50)?, middle(2, p50)?),
             time(own?),
             time(nginx?),
         ]);
@@ -170,9 +172,20 @@ fn head() -> Table {
         "pdbmux p50 / p99",
         "nginx p50 / p99",
         "direct p50 / p99",
+        "added p50",
         "CPU",
         "nginx CPU",
     ])
+}
+
+/// By how much one time in seconds is beyond another.
+fn beyond(seconds: f64, other: f64) -> String {
+    let by = time(std::time::Duration::from_secs_f64((seconds - other).abs()));
+    if seconds < other {
+        format!("-{by}")
+    } else {
+        by
+    }
 }
 
 fn per(requests: u64) -> f64 {
