@@ -2,6 +2,7 @@
 
 pub mod history;
 mod shares;
+mod time;
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
@@ -13,6 +14,8 @@ use jiff::Timestamp;
 use crate::json::{Kind, Records, ScanError, kind, quote, unquote};
 use crate::paging::{ColumnKind, compare_values};
 use crate::round::BackendId;
+
+pub(super) use time::time;
 
 pub(crate) use shares::{ALWAYS, CHUNK, NEVER, one_of};
 pub use shares::{Share, Shares, Watched};
@@ -94,12 +97,6 @@ impl Stamp {
             ..Self::default()
         }
     }
-}
-
-/// Reads a time as PuppetDB writes it. What is no time counts as never.
-pub(super) fn time(raw: Option<&[u8]>) -> Option<Timestamp> {
-    let raw = raw.filter(|raw| kind(raw) == Kind::String)?;
-    unquote(raw)?.parse().ok()
 }
 
 /// For each certname, how new the data of each backend is (R044).
