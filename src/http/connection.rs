@@ -7,7 +7,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// Where a connection stands, and when its client's patience runs out.
@@ -16,7 +15,6 @@ pub(crate) struct Pace {
     header: Duration,
     idle: Duration,
     state: Mutex<State>,
-    changed: Notify,
 }
 
 #[derive(Debug)]
@@ -48,24 +46,22 @@ impl Pace {
             header,
             idle,
             state: Mutex::new(state),
-            changed: Notify::new(),
         })
     }
 
     /// Ends when the connection has been idle, or its request's head incomplete, for too long.
     pub(crate) async fn run_out(&self) {
+        // A look at least this often is in time for whatever stage is entered meanwhile. To move a
+        // timer at each stage would wake the runtime's driver for each request.
+        let step = self.header.min(self.idle);
         loop {
-            let changed = self.changed.notified();
-            match self.deadline() {
-                None => changed.await,
-                Some(deadline) if deadline <= Instant::now() => return,
-                Some(deadline) => {
-                    tokio::select! {
-                        () = changed => {}
-                        () = tokio::time::sleep_until(deadline) => {}
-                    }
-                }
-            }
+            let now = Instant::now();
+            let next = match self.deadline() {
+                Some(deadline) if deadline <= now => return,
+                Some(deadline) => deadline.min(now + step),
+                None => now + step,
+            };
+            tokio::time::sleep_until(next).await;
         }
     }
 
@@ -92,12 +88,9 @@ impl Pace {
     }
 
     fn enter(&self, stage: Stage) {
-        {
-            let mut now = self.state();
-            now.stage = stage;
-            now.since = Instant::now();
-        }
-        self.changed.notify_one();
+        let mut now = self.state();
+        now.stage = stage;
+        now.since = Instant::now();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
