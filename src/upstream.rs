@@ -17,16 +17,17 @@ use pdbmux_core::round::BackendId;
 use crate::config::{BackendConfig, BaseUrl, Config};
 
 pub use ask::{Asked, Received};
+pub use client::Incoming;
 pub use failure::Failure;
 pub use freshness::Freshness;
 pub use monitor::{Pool, Standing};
 pub use room::Room;
 
-use client::Client;
+use client::Connections;
 use monitor::Monitor;
 use room::Memory;
 
-/// One configured PuppetDB.
+/// One configured PuppetDB and the connections to it.
 #[derive(Debug)]
 pub struct Backend {
     /// Its place in the configured order.
@@ -34,13 +35,13 @@ pub struct Backend {
     /// Its name in answers and logs.
     pub name: String,
     url: BaseUrl,
+    connections: Connections,
 }
 
-/// All configured PuppetDBs and the connections to them.
+/// All configured PuppetDBs.
 #[derive(Debug)]
 pub struct Upstream {
     backends: Vec<Backend>,
-    client: Client,
     limits: Limits,
     memory: Memory,
     monitor: Monitor,
@@ -58,12 +59,15 @@ struct Limits {
 impl Upstream {
     /// Prepares to ask the configured backends. Connects to none of them yet.
     pub fn new(config: &Config) -> Arc<Self> {
+        let urls = config.backends.iter().map(|backend| &backend.url);
+        let connector = client::connector(config.timeout, urls);
         let backends = config.backends.iter().zip(0..).map(|(backend, id)| {
             let BackendConfig { name, url } = backend.clone();
             Backend {
                 id: BackendId(id),
                 name,
                 url,
+                connections: Connections::new(connector.clone()),
             }
         });
         let limits = Limits {
@@ -72,10 +76,6 @@ impl Upstream {
         };
         Arc::new(Self {
             backends: backends.collect(),
-            client: client::new(
-                config.timeout,
-                config.backends.iter().map(|backend| &backend.url),
-            ),
             limits,
             memory: Memory::of(config.held_at_most()),
             monitor: Monitor::new(config),

@@ -69,14 +69,31 @@ impl BaseUrl {
         &self.prefix
     }
 
-    /// The address of one request. `path_and_query` starts with `/` and is kept byte for byte; it
-    /// fails only where that is no path.
-    pub fn join(&self, path_and_query: &str) -> Result<Uri, http::Error> {
+    /// Where connections lead to.
+    pub fn origin(&self) -> Result<Uri, http::Error> {
         Uri::builder()
             .scheme(self.scheme.clone())
             .authority(self.authority.clone())
+            .path_and_query("/")
+            .build()
+    }
+
+    /// What a request's first line names. `path_and_query` starts with `/` and is kept byte for byte;
+    /// it fails only where that is no path.
+    pub fn target(&self, path_and_query: &str) -> Result<Uri, http::Error> {
+        Uri::builder()
             .path_and_query(format!("{}{path_and_query}", self.prefix))
             .build()
+    }
+
+    /// What a request's `Host` says: without the port where that is the scheme's own.
+    pub fn host_and_port(&self) -> String {
+        let host = self.authority.host();
+        match (self.port(), &self.scheme) {
+            (80, scheme) if *scheme == Scheme::HTTP => host.to_owned(),
+            (443, scheme) if *scheme == Scheme::HTTPS => host.to_owned(),
+            (port, _) => format!("{host}:{port}"),
+        }
     }
 
     /// Every spelling of this address that must not reach a client (R018), longest first so that
@@ -248,10 +265,25 @@ mod tests {
     #[test]
     fn a_request_is_put_behind_the_prefix_byte_for_byte() {
         let raw = "/pdb/query/v4/%2e%2e/x//y?query=%5B%5D&a";
-        let uri = url("https://h:8081/pre/").join(raw).unwrap();
-        assert_eq!(uri.to_string(), format!("https://h:8081/pre{raw}"));
-        let uri = url("http://h").join("/").unwrap();
-        assert_eq!(uri.to_string(), "http://h/");
+        let target = url("https://h:8081/pre/").target(raw).unwrap();
+        assert_eq!(target.to_string(), format!("/pre{raw}"));
+        let target = url("http://h").target("/").unwrap();
+        assert_eq!(target.to_string(), "/");
+    }
+
+    #[test]
+    fn a_connection_leads_to_the_host_and_a_request_names_it_without_the_usual_port() {
+        for (text, origin, host) in [
+            ("http://h/pre", "http://h/", "h"),
+            ("http://h:80", "http://h:80/", "h"),
+            ("http://h:443", "http://h:443/", "h:443"),
+            ("https://h:443", "https://h:443/", "h"),
+            ("https://[::1]:8081", "https://[::1]:8081/", "[::1]:8081"),
+        ] {
+            let url = url(text);
+            assert_eq!(url.origin().unwrap().to_string(), origin);
+            assert_eq!(url.host_and_port(), host, "{text}");
+        }
     }
 
     #[test]

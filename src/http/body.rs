@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
@@ -34,6 +34,8 @@ enum Kind {
     Passing {
         bytes: BoxStream<'static, Result<Bytes, Failure>>,
         length: Option<u64>,
+        /// Why it breaks off, until what came before is written.
+        failure: Option<Failure>,
     },
 }
 
@@ -62,18 +64,11 @@ impl Body {
         bytes: impl Stream<Item = Result<Bytes, Failure>> + Send + 'static,
         length: Option<u64>,
     ) -> Self {
-        // A failure comes a turn later than what was written before it: the head at least is on its
-        // way by then, and the client sees an answer that breaks off.
-        let bytes = bytes.then(|part| async move {
-            if part.is_err() {
-                tokio::task::yield_now().await;
-            }
-            part
-        });
         Self {
             kind: Kind::Passing {
                 bytes: bytes.boxed(),
                 length,
+                failure: None,
             },
             busy: None,
         }
@@ -113,28 +108,34 @@ pub(crate) fn gather_slowly(pieces: Pieces, bodies: Vec<Bytes>) -> impl Iterator
 fn gather_list(list: &[Piece], made: &Bytes, bodies: &[Bytes]) -> VecDeque<Bytes> {
     let mut parts = VecDeque::new();
     let mut gathered = Vec::new();
+    let mut left: usize = list.iter().map(|piece| piece.span.len()).sum();
     for piece in list {
         let whole = match piece.source {
             Source::Reply(at) => &bodies[usize::from(at)],
             Source::Made => made,
         };
-        if piece.span.len() < SLICE {
-            gathered.extend_from_slice(&whole[piece.span.clone()]);
-            if gathered.len() < GATHER {
-                continue;
+        let (span, length) = (piece.span.clone(), piece.span.len());
+        if length >= SLICE || gathered.len() + length > GATHER {
+            flush(&mut gathered, &mut parts);
+        }
+        if length >= SLICE {
+            parts.push_back(whole.slice(span));
+        } else {
+            if gathered.is_empty() {
+                gathered.reserve_exact(left.min(GATHER));
             }
+            gathered.extend_from_slice(&whole[span]);
         }
-        if !gathered.is_empty() {
-            parts.push_back(Bytes::from(std::mem::take(&mut gathered)));
-        }
-        if piece.span.len() >= SLICE {
-            parts.push_back(whole.slice(piece.span.clone()));
-        }
+        left -= length;
     }
-    if !gathered.is_empty() {
-        parts.push_back(Bytes::from(gathered));
-    }
+    flush(&mut gathered, &mut parts);
     parts
+}
+
+fn flush(gathered: &mut Vec<u8>, parts: &mut VecDeque<Bytes>) {
+    if !gathered.is_empty() {
+        parts.push_back(Bytes::from(std::mem::take(gathered)));
+    }
 }
 
 impl http_body::Body for Body {
@@ -150,9 +151,22 @@ impl http_body::Body for Body {
                 *left -= part.len() as u64;
                 Ok(Frame::data(part))
             })),
-            Kind::Passing { bytes, .. } => bytes
-                .poll_next_unpin(context)
-                .map(|next| next.map(|part| part.map(Frame::data))),
+            Kind::Passing { bytes, failure, .. } => {
+                if let Some(failure) = failure.take() {
+                    return Poll::Ready(Some(Err(failure)));
+                }
+                match ready!(bytes.poll_next_unpin(context)) {
+                    None => Poll::Ready(None),
+                    Some(Ok(part)) => Poll::Ready(Some(Ok(Frame::data(part)))),
+                    Some(Err(why)) => {
+                        // A body that fails ends the connection with all that is not written by
+                        // then, the head included; one that waits has it written.
+                        *failure = Some(why);
+                        context.waker().wake_by_ref();
+                        Poll::Pending
+                    }
+                }
+            }
         }
     }
 
@@ -169,5 +183,29 @@ impl http_body::Body for Body {
             } => SizeHint::with_exact(*length),
             Kind::Passing { length: None, .. } => SizeHint::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pdbmux_core::answer::Piece;
+
+    use super::*;
+
+    #[test]
+    fn short_pieces_are_gathered_and_long_ones_sent_from_where_they_lie() {
+        let body = Bytes::from(vec![b'x'; 2 * SLICE]);
+        let made: Vec<u8> = (0..=255).cycle().take(GATHER + SLICE).collect();
+        let piece = |source, span| Piece { source, span };
+        let mut list = vec![piece(Source::Made, 0..3), piece(Source::Reply(0), 0..SLICE)];
+        list.extend((0..made.len()).map(|at| piece(Source::Made, at..at + 1)));
+        let whole = [&made[..3], &body[..SLICE], &made[..]].concat();
+
+        let parts = gather(Pieces { list, made }, std::slice::from_ref(&body));
+
+        let lengths: Vec<_> = parts.iter().map(Bytes::len).collect();
+        assert_eq!(lengths, [3, SLICE, GATHER, SLICE]);
+        assert_eq!(parts[1].as_ptr(), body.as_ptr());
+        assert_eq!(parts.into_iter().flatten().collect::<Vec<u8>>(), whole);
     }
 }

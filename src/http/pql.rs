@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashlink::LruCache;
 use http::Response;
-use hyper::body::Incoming;
 use pdbmux_core::json::{Elements, ScanError};
 use pdbmux_core::plan::{Ask, Turns};
 
@@ -12,7 +11,7 @@ use super::body::Body;
 use super::respond;
 use super::serve::App;
 use super::turns::Taken;
-use crate::upstream::Failure;
+use crate::upstream::{Failure, Incoming};
 
 /// How many translations are remembered. A client's texts are few, and each is asked often.
 const MOST: usize = 512;

@@ -136,7 +136,8 @@ impl App {
             plan => plan,
         };
         match plan {
-            Ok(plan) if wants_reasons => self.explain(plan).await,
+            // Rare: boxed, so that no other request makes room for it.
+            Ok(plan) if wants_reasons => Box::pin(self.explain(plan)).await,
             Err(refusal) => respond::refused(&refusal),
             Ok(plan) => self.perform(plan).await,
         }

@@ -14,7 +14,6 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, OptionFuture};
 use futures_util::stream::{self, StreamExt};
-use hyper::body::Incoming;
 use pdbmux_core::answer::Pieces;
 use pdbmux_core::merge::damage::Damage;
 use pdbmux_core::merge::owners::FreshnessMap;
@@ -26,7 +25,7 @@ use super::body::{Body, gather, gather_slowly};
 use super::fan::{Gathered, note_dropped, successes};
 use super::rounds::Completeness;
 use super::serve::App;
-use crate::upstream::{Asked, Failure, Upstream};
+use crate::upstream::{Asked, Failure, Incoming, Upstream};
 use crate::work;
 use feed::{Feeds, Next};
 

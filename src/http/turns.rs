@@ -5,7 +5,6 @@ use std::sync::Arc;
 use futures_util::{StreamExt, future, stream};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, Response};
-use hyper::body::Incoming;
 use pdbmux_core::merge::damage::Damage;
 use pdbmux_core::plan::{Ask, Doubt, Turns, Uncertain};
 use pdbmux_core::round::{BackendId, First, Verdict, speaker, verdict};
@@ -17,7 +16,7 @@ use super::fan::{Without, split, status, with_skipped};
 use super::respond;
 use super::serve::App;
 use super::stream::arriving;
-use crate::upstream::{Asked, Failure, Pool, Received};
+use crate::upstream::{Asked, Failure, Incoming, Pool, Received};
 
 /// What came of taking turns.
 pub(super) enum Taken<T> {

@@ -1,21 +1,19 @@
 //! Asking: the one fan-out, and the one open question.
 
-use std::error::Error as _;
-use std::io;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
+use http::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response};
 use http_body::Body as _;
 use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
 use pdbmux_core::plan::{Ask, Sent};
 use pdbmux_core::round::{BackendId, Part, Reply, effective_status};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use super::room::{Hold, NoRoom, Room};
-use super::{Failure, Limits, Upstream, trace};
+use super::{Backend, Failure, Incoming, Limits, Upstream, trace};
 
 const AGENT: &str = concat!("pdbmux/", env!("CARGO_PKG_VERSION"));
 
@@ -175,9 +173,7 @@ impl Upstream {
     }
 
     async fn begin(&self, backend: BackendId, sent: Sent) -> Result<Response<Incoming>, Failure> {
-        let wait = self.limits.timeout;
-        let answered = timeout(wait, self.send(backend, sent)).await;
-        let mut response = answered.map_err(|_| Failure::Timeout(wait))??;
+        let mut response = self.send(backend, sent, self.limits.timeout).await?;
         let status = effective_status(response.status().as_u16());
         *response.status_mut() = status
             .try_into()
@@ -185,47 +181,39 @@ impl Upstream {
         Ok(response)
     }
 
-    /// Sends a request; once more if the connection ended before an answer began. A backend may
-    /// close a kept connection in the moment in which it is used again, and that is no failure of
-    /// the backend. To repeat a POST is safe as well: it only carries a query.
+    /// Sends a request and waits for the head of its answer, for no longer than `wait`.
     pub(super) async fn send(
         &self,
         backend: BackendId,
         sent: Sent,
+        wait: Duration,
     ) -> Result<Response<Incoming>, Failure> {
-        let url = &self.backend(backend).url;
-        let uri = url.join(&sent.target).map_err(Failure::Unsendable)?;
-        let body = sent.body.map(Bytes::from);
-        let request = || {
-            let request = Request::builder()
-                .uri(&uri)
-                .header(ACCEPT, "application/json")
-                .header(USER_AGENT, AGENT);
-            let request = match &body {
-                None => request.body(Full::default()),
-                Some(body) => request
-                    .method(Method::POST)
-                    .header(CONTENT_TYPE, "application/json")
-                    .body(Full::new(body.clone())),
-            };
-            request.map_err(Failure::Unsendable)
+        let Backend {
+            url, connections, ..
+        } = self.backend(backend);
+        let target = url.target(&sent.target).map_err(Failure::Unsendable)?;
+        let request = Request::builder()
+            .uri(target)
+            .header(HOST, url.host_and_port())
+            .header(ACCEPT, "application/json")
+            .header(USER_AGENT, AGENT);
+        let request = match sent.body {
+            None => request.body(Full::default()),
+            Some(body) => request
+                .method(Method::POST)
+                .header(CONTENT_TYPE, "application/json")
+                .body(Full::from(body)),
         };
-        let answered = match self.client.request(request()?).await {
-            Err(error) if ended_unanswered(&error) => self.client.request(request()?).await,
-            answered => answered,
-        };
-        answered.map_err(Failure::Unreachable)
+        let request = request.map_err(Failure::Unsendable)?;
+        connections.send(url, request, wait).await
     }
 
     /// Waits for the next bytes of a body; `None` at its end.
     pub async fn next_bytes(&self, body: &mut Incoming) -> Option<Result<Bytes, Failure>> {
-        let wait = self.limits.timeout;
         loop {
-            match timeout(wait, body.frame()).await {
-                Err(_) => return Some(Err(Failure::Timeout(wait))),
-                Ok(None) => return None,
-                Ok(Some(Err(error))) => return Some(Err(Failure::Cut(error))),
-                Ok(Some(Ok(frame))) => {
+            match body.frame().await? {
+                Err(failure) => return Some(Err(failure)),
+                Ok(frame) => {
                     if let Ok(data) = frame.into_data() {
                         return Some(Ok(data));
                     }
@@ -295,21 +283,6 @@ impl Upstream {
         }
         Ok((hold.keep(whole), None))
     }
-}
-
-/// Whether a connection was there and ended before the first byte of an answer.
-fn ended_unanswered(error: &hyper_util::client::legacy::Error) -> bool {
-    let causes = std::iter::successors(error.source(), |cause| (*cause).source());
-    let ended = causes.into_iter().any(|cause| {
-        let http = cause.downcast_ref::<hyper::Error>();
-        let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);
-        http.is_some_and(|error| error.is_incomplete_message() || error.is_canceled())
-            || matches!(
-                io,
-                Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
-            )
-    });
-    ended && !error.is_connect()
 }
 
 fn total(headers: &HeaderMap) -> Option<u64> {

@@ -1,5 +1,6 @@
 //! Why a backend gave no usable answer.
 
+use std::error::Error;
 use std::time::Duration;
 
 /// Why a backend gave no usable answer. Its text is for the log: it may name addresses.
@@ -8,9 +9,12 @@ pub enum Failure {
     /// The request cannot be sent as it is: the backend's base URL and the path do not fit.
     #[error("the request cannot be sent: {0}")]
     Unsendable(http::Error),
-    /// No connection, or it broke before the answer began.
+    /// No connection could be made.
+    #[error("no connection: {}", chain(&**.0))]
+    Unconnected(Box<dyn Error + Send + Sync>),
+    /// The connection broke before the answer began.
     #[error("no answer: {}", chain(.0))]
-    Unreachable(hyper_util::client::legacy::Error),
+    Unanswered(hyper::Error),
     /// Nothing came for as long as the configuration allows.
     #[error("nothing came for {0:?}")]
     Timeout(Duration),
@@ -42,7 +46,7 @@ impl Failure {
     pub fn reason(&self) -> String {
         let word = match self {
             Self::Unsendable(_) => "unsendable",
-            Self::Unreachable(_) => "unreachable",
+            Self::Unconnected(_) | Self::Unanswered(_) => "unreachable",
             Self::Timeout(_) => "timeout",
             Self::Cut(_) => "cut",
             Self::TooLong(_) => "too-long",
@@ -57,7 +61,7 @@ impl Failure {
 }
 
 /// An error with all its causes: HTTP errors keep the telling part in the innermost.
-fn chain(error: &dyn std::error::Error) -> String {
+fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {

@@ -60,7 +60,7 @@ pub fn start(upstream: &Arc<Upstream>, config: &Config) -> JoinSet<()> {
         let (pause, wait) = (config.health_probe_interval, config.health_probe_timeout);
         tasks.spawn(async move {
             let ask = || async {
-                let answered = timeout(wait, upstream.probe(backend, &path)).await;
+                let answered = timeout(wait, upstream.probe(backend, &path, wait)).await;
                 answered.unwrap_or(Err(Failure::Timeout(wait)))
             };
             repeat(pause, ask, |probed| upstream.learn(backend, &path, &probed)).await;
@@ -84,13 +84,18 @@ where
 }
 
 impl Upstream {
-    /// The status and, under 200, the body of a backend's answer to a probe.
-    async fn probe(&self, backend: BackendId, path: &str) -> Result<(u16, Vec<u8>), Failure> {
+    /// The status and, under 200, the body of a backend's answer to a probe; within `wait` in all.
+    async fn probe(
+        &self,
+        backend: BackendId,
+        path: &str,
+        wait: Duration,
+    ) -> Result<(u16, Vec<u8>), Failure> {
         let sent = Sent {
             target: path.to_owned(),
             body: None,
         };
-        let response = self.send(backend, sent).await?;
+        let response = self.send(backend, sent, wait).await?;
         let status = response.status();
         if status != StatusCode::OK {
             return Ok((status.as_u16(), Vec::new()));
@@ -98,7 +103,7 @@ impl Upstream {
         match Limited::new(response.into_body(), MAX_BODY).collect().await {
             Ok(body) => Ok((status.as_u16(), body.to_bytes().into())),
             Err(error) => match error.downcast() {
-                Ok(cut) => Err(Failure::Cut(*cut)),
+                Ok(failure) => Err(*failure),
                 // Something longer is not PuppetDB's, so its status speaks alone (R159).
                 Err(_) => Ok((status.as_u16(), Vec::new())),
             },

@@ -1,0 +1,198 @@
+//! The connections to one backend, kept between requests.
+
+use std::collections::VecDeque;
+use std::error::Error as _;
+use std::future::poll_fn;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use tokio::time::{Instant, sleep_until, timeout_at};
+use tower_service::Service;
+
+use super::Connector;
+use super::connection::{Connection, Incoming, Limits};
+use crate::config::BaseUrl;
+use crate::upstream::Failure;
+
+/// An idle connection is given up before PuppetDB's own limit of 30 seconds would close it under a
+/// request.
+const IDLE: Duration = Duration::from_secs(20);
+
+/// Connections to one backend: made when one is needed and none is idle.
+#[derive(Debug)]
+pub(in crate::upstream) struct Connections {
+    connector: Connector,
+    kept: Arc<Kept>,
+}
+
+impl Connections {
+    /// Connects to nobody yet.
+    pub(in crate::upstream) fn new(connector: Connector) -> Self {
+        Self {
+            connector,
+            kept: Arc::default(),
+        }
+    }
+
+    /// Sends a request to `url` and waits for the head of its answer, for no longer than `wait`, which
+    /// then bounds each silence of its body.
+    ///
+    /// It is sent once more if the connection ended before an answer began: a backend may close a
+    /// kept connection in the moment in which it is used again, and that is no failure of the
+    /// backend. To repeat a POST is safe as well: it only carries a query.
+    pub(in crate::upstream) async fn send(
+        &self,
+        url: &BaseUrl,
+        request: Request<Full<Bytes>>,
+        wait: Duration,
+    ) -> Result<Response<Incoming>, Failure> {
+        let limits = Limits {
+            head: Instant::now() + wait,
+            silence: wait,
+        };
+        // What is rare is boxed, so that no other request makes room for it.
+        let connection = match self.kept.take() {
+            Some(connection) => connection,
+            None => Box::pin(self.connect(url, limits)).await?,
+        };
+        let again = request.clone();
+        match connection.send(request, limits, &self.kept).await {
+            Err(Failure::Unanswered(error)) if has_ended(&error) => {
+                let connection = Box::pin(self.connect(url, limits)).await?;
+                Box::pin(connection.send(again, limits, &self.kept)).await
+            }
+            answered => answered,
+        }
+    }
+
+    async fn connect(&self, url: &BaseUrl, limits: Limits) -> Result<Box<Connection>, Failure> {
+        let origin = url.origin().map_err(Failure::Unsendable)?;
+        let mut connector = self.connector.clone();
+        let connected = timeout_at(limits.head, async {
+            poll_fn(|context| connector.poll_ready(context)).await?;
+            connector.call(origin).await
+        });
+        let connected = connected
+            .await
+            .map_err(|_| Failure::Timeout(limits.silence))?;
+        Connection::over(connected.map_err(Failure::Unconnected)?).await
+    }
+}
+
+/// Whether a connection ended before the first byte of an answer.
+fn has_ended(error: &hyper::Error) -> bool {
+    let mut causes = std::iter::successors(error.source(), |cause| (*cause).source());
+    error.is_incomplete_message()
+        || error.is_canceled()
+        || causes.any(|cause| {
+            let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+            matches!(
+                io,
+                Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
+            )
+        })
+}
+
+/// Connections that are idle.
+#[derive(Debug, Default)]
+pub(super) struct Kept(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Each since when; the last used is the last.
+    idle: VecDeque<(Instant, Box<Connection>)>,
+    sweep: Sweep,
+}
+
+/// Whether a task waits for connections to be idle for too long.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Sweep {
+    #[default]
+    Off,
+    On,
+}
+
+impl Kept {
+    /// The connection that was used last of those that can be used.
+    fn take(&self) -> Option<Box<Connection>> {
+        loop {
+            let (since, mut connection) = self.state().idle.pop_back()?;
+            if since.elapsed() < IDLE && connection.is_ready() {
+                return Some(connection);
+            }
+        }
+    }
+
+    /// Keeps a connection that is idle from now on.
+    pub(super) fn keep(self: &Arc<Self>, connection: Box<Connection>) {
+        let mut state = self.state();
+        state.idle.push_back((Instant::now(), connection));
+        if state.sweep == Sweep::Off {
+            state.sweep = Sweep::On;
+            tokio::spawn(sweep(Arc::downgrade(self)));
+        }
+    }
+
+    /// Ends the connections that have been idle for too long, and says when the next will have been.
+    fn drop_idle(&self) -> Option<Instant> {
+        let mut state = self.state();
+        let fresh = state
+            .idle
+            .partition_point(|(since, _)| since.elapsed() >= IDLE);
+        let old: Vec<_> = state.idle.drain(..fresh).collect();
+        let next = state.idle.front().map(|(since, _)| *since + IDLE);
+        if next.is_none() {
+            state.sweep = Sweep::Off;
+        }
+        drop(state);
+        // To close them takes its time.
+        drop(old);
+        next
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends what is idle for too long, until nothing is left.
+async fn sweep(kept: Weak<Kept>) {
+    let mut next = Instant::now() + IDLE;
+    loop {
+        sleep_until(next).await;
+        match kept.upgrade().and_then(|kept| kept.drop_idle()) {
+            Some(later) => next = later,
+            None => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper_rustls::MaybeHttpsStream;
+    use hyper_util::rt::TokioIo;
+    use tokio::io::AsyncReadExt;
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_idle_connection_is_ended_before_puppetdb_would_end_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await;
+        let (mut backend, _) = listener.accept().await.unwrap();
+        let stream = MaybeHttpsStream::Http(TokioIo::new(stream.unwrap()));
+        let kept = Arc::<Kept>::default();
+        kept.keep(Connection::over(stream).await.unwrap());
+        tokio::time::pause();
+        let since = Instant::now();
+        assert_eq!(backend.read(&mut [0]).await.unwrap(), 0);
+        let lasted = since.elapsed();
+        assert!(IDLE.abs_diff(lasted) < Duration::from_secs(1), "{lasted:?}");
+        assert!(kept.take().is_none());
+    }
+}
