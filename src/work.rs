@@ -2,7 +2,7 @@
 
 /// Bytes that are read on the spot: about 30 microseconds of scanning. More would hold up the other
 /// requests of the same worker.
-const ON_THE_SPOT: usize = 64 << 10;
+const ON_THE_SPOT: usize = 512 << 10;
 
 /// Runs `task`, which reads about `size` bytes: at once if that is little, else on the pool for
 /// blocking work. A panic in it goes on in the caller.
