@@ -104,7 +104,9 @@ impl Stamp {
 /// Built from the `/nodes` answers of the backends that gave one.
 #[derive(Debug, Default)]
 pub struct FreshnessMap {
-    certnames: HashTable<Node>,
+    nodes: Vec<Node>,
+    /// Places among these, by certname.
+    certnames: HashTable<u32>,
     hasher: foldhash::fast::RandomState,
     contributors: BTreeSet<BackendId>,
     by_bytes: BTreeSet<BackendId>,
@@ -159,10 +161,12 @@ impl FreshnessMap {
         }
         for (name, stamps) in names.names.into_iter().zip(stamps) {
             let hash = map.hasher.hash_one(&*name);
-            let entry = (name.into_owned().into(), stamps.into());
-            let hasher = &map.hasher;
-            map.certnames
-                .insert_unique(hash, entry, |(name, _)| hasher.hash_one(&**name));
+            let number = u32::try_from(map.nodes.len()).unwrap_or(u32::MAX);
+            map.nodes.push((name.into_owned().into(), stamps.into()));
+            let (hasher, nodes) = (&map.hasher, &map.nodes);
+            map.certnames.insert_unique(hash, number, |known| {
+                hasher.hash_one(&*nodes[*known as usize].0)
+            });
         }
         (map, damaged)
     }
@@ -202,12 +206,12 @@ impl FreshnessMap {
 
     /// How many certnames it holds.
     pub fn len(&self) -> usize {
-        self.certnames.len()
+        self.nodes.len()
     }
 
     /// Whether it holds no certname.
     pub fn is_empty(&self) -> bool {
-        self.certnames.is_empty()
+        self.nodes.is_empty()
     }
 
     /// The backends that hold `certname`, the one with the newest report first; ties in configured
@@ -232,11 +236,21 @@ impl FreshnessMap {
             .any(|(holder, _)| *holder == backend)
     }
 
-    fn stamps(&self, name: &[u8]) -> &[(BackendId, Stamp)] {
+    /// The place of the node of the canonical spelling `name` among those that it holds.
+    pub(crate) fn number(&self, name: &[u8]) -> Option<u32> {
         let hash = self.hasher.hash_one(name);
-        self.certnames
-            .find(hash, |(known, _)| **known == *name)
-            .map_or(&[], |(_, stamps)| stamps)
+        let is_it = |known: &u32| *self.nodes[*known as usize].0 == *name;
+        self.certnames.find(hash, is_it).copied()
+    }
+
+    /// The certname at this place, in its canonical spelling.
+    pub(crate) fn name(&self, number: u32) -> &[u8] {
+        &self.nodes[number as usize].0
+    }
+
+    fn stamps(&self, name: &[u8]) -> &[(BackendId, Stamp)] {
+        let number = self.number(name);
+        number.map_or(&[], |number| &self.nodes[number as usize].1)
     }
 }
 

@@ -79,7 +79,7 @@ impl FreshnessMap {
         let mut inactive: Vec<Vec<&[u8]>> = vec![Vec::new(); among.len()];
         let mut contested = inactive.clone();
         let mut active = vec![0; among.len()];
-        for (name, stamps) in &self.certnames {
+        for (name, stamps) in &self.nodes {
             let place = |id: BackendId| among.iter().position(|known| *known == id);
             let holders = stamps
                 .iter()

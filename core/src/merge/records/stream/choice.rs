@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::json::Span;
-use crate::merge::owners::{Certnames, FreshnessMap, Stamp};
+use crate::merge::owners::{Certnames, FreshnessMap, Stamp, canonical};
 use crate::merge::records::{Keep, RecordMerge};
 use crate::round::BackendId;
 
@@ -21,6 +21,9 @@ pub(super) struct Choice {
     sources: Vec<Source>,
     /// The last name and its number: neighbours are mostly of one node.
     before: (Vec<u8>, u32),
+    /// Numbers the nodes that it holds: streams share it, and each would need the same names.
+    known: Option<Arc<FreshnessMap>>,
+    /// Numbers what is not known there, behind those.
     names: Certnames<'static>,
     /// By number.
     subjects: Vec<Subject>,
@@ -39,8 +42,10 @@ struct Source {
 }
 
 /// What records are about.
-#[derive(Debug)]
+#[derive(Debug, Clone, Default)]
 struct Subject {
+    /// Whether any record of it has come.
+    is_met: bool,
     /// Whose records are served, once one of them was.
     winner: Option<u16>,
     /// Whose go before all that may still come.
@@ -93,6 +98,8 @@ impl Choice {
         sources: &[BackendId],
         freshness: Option<Arc<FreshnessMap>>,
     ) -> Self {
+        let is_by_node = !matches!(plan.keep, Keep::Each(_));
+        let known = freshness.clone().filter(|_| is_by_node);
         let sources = sources.iter().map(|backend| Source {
             backend: *backend,
             ended: false,
@@ -101,11 +108,12 @@ impl Choice {
         Self {
             keep: plan.keep,
             joins: plan.takes_neighbours(),
+            known: known.clone(),
             freshness,
             sources: sources.collect(),
             before: (Vec::new(), 0),
             names: Certnames::default(),
-            subjects: Vec::new(),
+            subjects: vec![Subject::default(); known.map_or(0, |map| map.len())],
             held: BTreeMap::new(),
             held_bytes: 0,
             seen: HashMap::new(),
@@ -130,24 +138,32 @@ impl Choice {
         if self.before.0 == raw {
             return self.before.1;
         }
-        let number = self.names.keep(raw);
+        let known = self.known.as_deref();
+        let number = known.and_then(|map| map.number(&canonical(raw)));
+        let number = number.unwrap_or_else(|| self.names.keep(raw) + self.known_names());
         self.before.0.clear();
         self.before.0.extend_from_slice(raw);
         self.before.1 = number;
-        if self.subjects.len() < self.names.len() {
-            self.subjects.push(Subject {
-                winner: None,
-                expected: 0,
-                begun: false,
-                served: 0,
-            });
-            self.subjects[number as usize].expected = self.expected(number);
+        let at = number as usize;
+        if at == self.subjects.len() {
+            self.subjects.push(Subject::default());
+        }
+        if !std::mem::replace(&mut self.subjects[at].is_met, true) {
+            self.subjects[at].expected = self.expected(number);
         }
         number
     }
 
+    fn known_names(&self) -> u32 {
+        let names = self.known.as_ref().map_or(0, |map| map.len());
+        u32::try_from(names).unwrap_or(u32::MAX)
+    }
+
     pub(super) fn name(&self, number: u32) -> &[u8] {
-        self.names.name(number)
+        match (&self.known, number.checked_sub(self.known_names())) {
+            (Some(map), None) => map.name(number),
+            (_, own) => self.names.name(own.unwrap_or_default()),
+        }
     }
 
     /// Whether nothing of it was served before.
@@ -280,7 +296,7 @@ impl Choice {
     /// counts, those known to have the node go before those that may have it by now: else all but
     /// the first backend would wait for its end, as they do until a map has been learnt.
     fn rank(&self, number: u32, backend: BackendId) -> (bool, Stamp) {
-        let name = self.names.name(number);
+        let name = self.name(number);
         let map = self.freshness.as_deref();
         match self.keep {
             Keep::First => (
