@@ -22,6 +22,10 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::kept::Kept;
 use crate::upstream::Failure;
 
+/// What a connection buffers at most. Many of them may be read at once, and what is read of a part is
+/// noted at about its size.
+const BUFFERED: usize = 128 << 10;
+
 /// Bytes that are encrypted or not.
 pub(super) type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 
@@ -46,7 +50,9 @@ pub(super) struct Connection {
 impl Connection {
     /// Takes over what was connected.
     pub(super) async fn over(stream: Stream) -> Result<Box<Self>, Failure> {
-        let (sender, driver) = http1::handshake(stream)
+        let (sender, driver) = http1::Builder::new()
+            .max_buf_size(BUFFERED)
+            .handshake(stream)
             .await
             .map_err(Failure::Unanswered)?;
         Ok(Box::new(Self {
