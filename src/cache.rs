@@ -6,6 +6,9 @@ mod store;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
+use tokio::time::Instant;
+
 pub(crate) use memory::Memory;
 pub(crate) use store::{Entry, Stats, Store};
 
@@ -73,6 +76,11 @@ impl<S: Store> Cache<S> {
         self.store.put(key, entry).await;
     }
 
+    /// Keeps the compressed body of the entry that was stored under `key` at `stored`.
+    pub(crate) async fn add_gzip(&self, key: &str, stored: Instant, gzip: Bytes) {
+        self.store.add_gzip(key, stored, gzip).await;
+    }
+
     /// A live answer or a fresh entry was served.
     pub(crate) fn served_current(&self) {
         self.state().serving = false;
@@ -105,7 +113,7 @@ impl<S: Store> Cache<S> {
 
 #[cfg(test)]
 mod tests {
-    use tokio::time::{Instant, advance};
+    use tokio::time::advance;
 
     use super::*;
 
@@ -120,6 +128,7 @@ mod tests {
             missing: Vec::new(),
             doubts: Vec::new(),
             stored: Instant::now(),
+            gzip: None,
         }
     }
 
@@ -169,6 +178,8 @@ mod tests {
         async fn put(&self, _: &str, entry: Entry) {
             *self.0.lock().unwrap() = Some(entry);
         }
+
+        async fn add_gzip(&self, _: &str, _: Instant, _: Bytes) {}
 
         async fn stats(&self, _: Duration) -> Stats {
             Stats::default()

@@ -78,6 +78,12 @@ pub struct Config {
     pub memory_bytes: usize,
     /// Most certnames in a question to a backend; 0 lists none.
     pub max_listed_nodes: usize,
+    /// Whether answers are compressed for clients who ask for it.
+    pub gzip: bool,
+    /// Length from which that is done, in bytes.
+    pub gzip_min_bytes: usize,
+    /// How backends are asked to send their answers.
+    pub backend_gzip: Coding,
     /// Ceiling of a request's body, in bytes; at least 1.
     pub max_request_bytes: usize,
     /// Bound on reading a request head, and once more on its body; more than 0.
@@ -99,6 +105,15 @@ pub enum LogFormat {
     Text,
     /// One JSON object a line.
     Json,
+}
+
+/// How a body is asked to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coding {
+    /// As it is.
+    Identity,
+    /// Compressed, if that can be done.
+    Gzip,
 }
 
 impl Default for Config {
@@ -128,6 +143,9 @@ impl Default for Config {
             max_body_bytes: 1 << 30,
             memory_bytes: 0,
             max_listed_nodes: 20_000,
+            gzip: true,
+            gzip_min_bytes: 1 << 10,
+            backend_gzip: Coding::Identity,
             max_request_bytes: 1 << 20,
             header_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(75),

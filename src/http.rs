@@ -3,6 +3,7 @@
 mod body;
 mod cached;
 mod connection;
+mod encoding;
 mod explain;
 mod fan;
 mod healthz;

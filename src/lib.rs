@@ -5,6 +5,7 @@ pub mod cli;
 pub mod config;
 pub mod demo;
 mod flight;
+mod gzip;
 mod http;
 pub mod names;
 pub mod upstream;

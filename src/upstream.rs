@@ -4,6 +4,7 @@ mod ask;
 mod client;
 mod failure;
 mod freshness;
+mod incoming;
 mod monitor;
 pub mod prober;
 mod room;
@@ -14,12 +15,12 @@ use std::time::Duration;
 
 use pdbmux_core::round::BackendId;
 
-use crate::config::{BackendConfig, BaseUrl, Config};
+use crate::config::{BackendConfig, BaseUrl, Coding, Config};
 
 pub use ask::{Asked, Received};
-pub use client::Incoming;
 pub use failure::Failure;
 pub use freshness::Freshness;
+pub use incoming::Incoming;
 pub use monitor::{Pool, Standing};
 pub use room::Room;
 
@@ -42,6 +43,7 @@ pub struct Backend {
 #[derive(Debug)]
 pub struct Upstream {
     backends: Vec<Backend>,
+    coding: Coding,
     limits: Limits,
     memory: Memory,
     monitor: Monitor,
@@ -76,6 +78,7 @@ impl Upstream {
         };
         Arc::new(Self {
             backends: backends.collect(),
+            coding: config.backend_gzip,
             limits,
             memory: Memory::of(config.held_at_most()),
             monitor: Monitor::new(config),

@@ -3,7 +3,9 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use hashlink::LinkedHashMap;
+use tokio::time::Instant;
 
 use super::store::{Entry, Stats, Store};
 
@@ -35,6 +37,18 @@ impl Memory {
     }
 }
 
+impl Held {
+    /// Takes out those unused for longest, until the rest fits into `budget`.
+    fn shrink(&mut self, budget: usize, evicted: &mut Vec<Entry>) {
+        while self.bytes > budget
+            && let Some((_, unused)) = self.entries.pop_front()
+        {
+            self.bytes -= unused.size();
+            evicted.push(unused);
+        }
+    }
+}
+
 impl Store for Memory {
     const NAME: &'static str = "memory";
 
@@ -50,21 +64,32 @@ impl Store for Memory {
     async fn put(&self, key: &str, entry: Entry) {
         // Bodies are dropped after the lock is.
         let mut evicted = Vec::new();
-        if entry.body.len() > self.budget {
+        if entry.size() > self.budget {
             return;
         }
         let mut held = self.held();
-        held.bytes += entry.body.len();
+        held.bytes += entry.size();
         if let Some(replaced) = held.entries.insert(key.to_owned(), entry) {
-            held.bytes -= replaced.body.len();
+            held.bytes -= replaced.size();
             evicted.push(replaced);
         }
-        while held.bytes > self.budget
-            && let Some((_, unused)) = held.entries.pop_front()
-        {
-            held.bytes -= unused.body.len();
-            evicted.push(unused);
+        held.shrink(self.budget, &mut evicted);
+    }
+
+    async fn add_gzip(&self, key: &str, stored: Instant, gzip: Bytes) {
+        let mut evicted = Vec::new();
+        let mut held = self.held();
+        let Some(entry) = held.entries.to_back(key) else {
+            return;
+        };
+        let is_another = entry.stored != stored;
+        if is_another || entry.gzip.is_some() || entry.size() + gzip.len() > self.budget {
+            return;
         }
+        let more = gzip.len();
+        entry.gzip = Some(gzip);
+        held.bytes += more;
+        held.shrink(self.budget, &mut evicted);
     }
 
     async fn stats(&self, ttl: Duration) -> Stats {

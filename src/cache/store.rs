@@ -24,12 +24,19 @@ pub(crate) struct Entry {
     pub(crate) doubts: Vec<&'static str>,
     /// When it was stored.
     pub(crate) stored: Instant,
+    /// The body compressed, once somebody has asked for that.
+    pub(crate) gzip: Option<Bytes>,
 }
 
 impl Entry {
     /// Whether no backend is missing in it.
     pub(crate) fn is_complete(&self) -> bool {
         self.contributed == self.configured
+    }
+
+    /// Bytes of its bodies.
+    pub(crate) fn size(&self) -> usize {
+        self.body.len() + self.gzip.as_ref().map_or(0, Bytes::len)
     }
 
     /// For how long it has been stored.
@@ -63,6 +70,10 @@ pub(crate) trait Store: Debug + Send + Sync + 'static {
 
     /// Stores `entry` in the place of what was under `key`; does nothing if its body is too long.
     fn put(&self, key: &str, entry: Entry) -> impl Future<Output = ()> + Send;
+
+    /// Keeps a compressed body beside that of the entry under `key`; does nothing if that is not the
+    /// one which was stored at `stored`, or if the two are too long.
+    fn add_gzip(&self, key: &str, stored: Instant, gzip: Bytes) -> impl Future<Output = ()> + Send;
 
     /// How much it holds; entries of this age and older are stale.
     fn stats(&self, ttl: Duration) -> impl Future<Output = Stats> + Send;

@@ -242,6 +242,31 @@ pub static KEYS: &[Key] = &[
          twice everything is asked for and told apart here.",
     ),
     scalar!(
+        gzip,
+        "BOOL",
+        value::parse_switch,
+        ToString::to_string,
+        "Whether answers are compressed for clients who ask for it by Accept-Encoding. Clients on the \
+         same machine gain less by that than it costs.",
+    )
+    .choices(&value::SWITCHES),
+    scalar!(
+        gzip_min_bytes,
+        "BYTES",
+        value::parse_bytes,
+        ToString::to_string,
+        "Length from which an answer is compressed.",
+    ),
+    scalar!(
+        backend_gzip,
+        "BOOL",
+        value::parse_coding,
+        |coding: &_| value::is_gzip(*coding).to_string(),
+        "Whether backends are asked to compress their answers. It pays where the network between is \
+         slower than they are.",
+    )
+    .choices(&value::SWITCHES),
+    scalar!(
         max_request_bytes,
         "BYTES",
         value::parse_some_bytes,

@@ -7,9 +7,9 @@ use http::uri::PathAndQuery;
 use pdbmux_core::settings::Strategy;
 use tracing_subscriber::EnvFilter;
 
-use super::LogFormat;
 use super::duration::DurationError;
 use super::listen::ListenError;
+use super::{Coding, LogFormat};
 
 /// What `merge` may be, in the order it is shown.
 pub(super) const MERGES: [&str; 3] = ["freshness", "static", "exact"];
@@ -113,6 +113,21 @@ pub(super) fn parse_switch(text: &str) -> Result<bool, ValueError> {
         "true" | "yes" | "on" | "1" => Ok(true),
         "false" | "no" | "off" | "0" => Ok(false),
         _ => Err(ValueError::NotSwitch),
+    }
+}
+
+pub(super) fn parse_coding(text: &str) -> Result<Coding, ValueError> {
+    Ok(if parse_switch(text)? {
+        Coding::Gzip
+    } else {
+        Coding::Identity
+    })
+}
+
+pub(super) fn is_gzip(coding: Coding) -> bool {
+    match coding {
+        Coding::Identity => false,
+        Coding::Gzip => true,
     }
 }
 

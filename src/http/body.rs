@@ -74,6 +74,17 @@ impl Body {
         }
     }
 
+    /// All of it, if it is known whole and at most `longest` bytes.
+    pub(crate) fn into_whole(self, longest: usize) -> Result<Bytes, Self> {
+        match self.kind {
+            Kind::Whole { mut parts, left } if left <= longest as u64 => Ok(match parts.len() {
+                1 => parts.pop_front().unwrap_or_default(),
+                _ => parts.into_iter().collect::<Vec<_>>().concat().into(),
+            }),
+            _ => Err(self),
+        }
+    }
+
     /// The same body, keeping `busy` until it ends.
     pub(crate) fn holding(mut self, busy: Busy) -> Self {
         self.busy = Some(busy);

@@ -14,6 +14,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use super::body::{Body, gather};
+use super::encoding::Accepted;
 use super::fan::Conclusion;
 use super::respond::{self, Origin, Standing};
 use super::serve::App;
@@ -21,6 +22,7 @@ use super::stream::Streamed;
 use crate::cache::{Cache, Entry, Fallbacks, Memory, Stats, Store};
 use crate::config::{Config, duration};
 use crate::flight::Flights;
+use crate::gzip;
 use crate::work;
 
 /// The answer cache and the rounds under way for it.
@@ -28,6 +30,8 @@ use crate::work;
 pub(crate) struct AnswerCache {
     answers: Cache<Memory>,
     flights: Flights<Arc<Landed>>,
+    /// Entries being compressed.
+    compressions: Flights<Entry>,
     /// The longest answer that is stored, in bytes.
     longest: usize,
 }
@@ -37,7 +41,9 @@ pub(crate) struct AnswerCache {
 enum Landed {
     /// An entry that the flight before this one had just left.
     Entry(Entry),
-    /// A merged answer in its parts; in one part if it is stored, or read once more.
+    /// One that this flight stored.
+    Stored(Entry),
+    /// A merged answer in its parts; in one part if it is read once more.
     Answer {
         standing: Standing,
         parts: VecDeque<Bytes>,
@@ -53,8 +59,13 @@ enum Landed {
     Failed(Conclusion),
 }
 
-/// What a request shows of an answer that it may share with others; `None` for all of it.
-type View = Option<Box<Drilldown>>;
+/// What a request wants of an answer that it may share with others.
+#[derive(Clone)]
+struct Want {
+    /// What it shows of it; `None` for all of it.
+    view: Option<Box<Drilldown>>,
+    accepted: Accepted,
+}
 
 impl AnswerCache {
     /// The cache as it is configured; `None` if it is turned off (R209).
@@ -62,6 +73,7 @@ impl AnswerCache {
         (!config.facts_ttl.is_zero()).then(|| Self {
             answers: Cache::new(Memory::new(config.facts_cache_bytes), config.facts_ttl),
             flights: Flights::new(),
+            compressions: Flights::new(),
             longest: config.facts_cache_bytes,
         })
     }
@@ -69,22 +81,30 @@ impl AnswerCache {
 
 impl App {
     /// Answers a request whose answer is cached under `key`.
-    pub(super) async fn cached(self: &Arc<Self>, fan: Fan, key: String) -> Response<Body> {
+    pub(super) async fn cached(
+        self: &Arc<Self>,
+        fan: Fan,
+        key: String,
+        accepted: Accepted,
+    ) -> Response<Body> {
         let view = fan.drilldown.clone();
+        let want = Want { view, accepted };
         let Some(cache) = &self.cache else {
             return match self.land(fan, &key).await {
                 Landed::Stream { standing, streamed } => {
                     self.respond(Conclusion::Stream { standing, streamed })
                 }
-                Landed::Entry(entry) => of_entry(entry, view).await,
-                Landed::Answer { standing, parts } => shown(parts, standing, view).await,
+                Landed::Entry(entry) | Landed::Stored(entry) => {
+                    self.of_entry(&key, entry, want).await
+                }
+                Landed::Answer { standing, parts } => shown(parts, standing, want.view).await,
                 Landed::Refused(conclusion) | Landed::Failed(conclusion) => {
                     self.respond(conclusion)
                 }
             };
         };
         if let Some(entry) = cache.answers.fresh(&key).await {
-            return cache.hit(entry, view).await;
+            return self.hit(cache, &key, entry, want).await;
         }
         let flight = cache.flights.join(&key, || {
             let (app, fan, key) = (Arc::clone(self), fan.clone(), key.clone());
@@ -95,10 +115,14 @@ impl App {
             return respond::internal_error();
         };
         let response = match &*landed {
-            Landed::Entry(entry) => return cache.hit(entry.clone(), view).await,
+            Landed::Entry(entry) => return self.hit(cache, &key, entry.clone(), want).await,
+            Landed::Stored(entry) => {
+                cache.answers.served_current();
+                self.of_entry(&key, entry.clone(), want).await
+            }
             Landed::Answer { standing, parts } => {
                 cache.answers.served_current();
-                shown(parts.clone(), standing.clone(), view).await
+                shown(parts.clone(), standing.clone(), want.view).await
             }
             Landed::Refused(conclusion) => {
                 cache.answers.served_current();
@@ -114,7 +138,7 @@ impl App {
             }
             Landed::Failed(conclusion) => {
                 if let Some(entry) = cache.answers.of_any_age(&key).await {
-                    return cache.stale(entry, view).await;
+                    return self.stale(cache, &key, entry, want).await;
                 }
                 self.respond(conclusion.clone())
             }
@@ -172,7 +196,9 @@ impl App {
         }
         let body = assemble(pieces, bodies).await;
         if let Some(cache) = taking {
-            cache.put(key, entry(&standing, body.clone())).await;
+            let entry = entry(standing, body);
+            cache.put(key, entry.clone()).await;
+            return Landed::Stored(entry);
         }
         Landed::Answer {
             standing,
@@ -181,29 +207,98 @@ impl App {
     }
 }
 
-impl AnswerCache {
-    async fn hit(&self, entry: Entry, view: View) -> Response<Body> {
-        self.answers.served_current();
+impl App {
+    async fn hit(
+        self: &Arc<Self>,
+        cache: &AnswerCache,
+        key: &str,
+        entry: Entry,
+        want: Want,
+    ) -> Response<Body> {
+        cache.answers.served_current();
         let age = entry.age();
-        respond::dated(of_entry(entry, view).await, Origin::Hit, age)
+        respond::dated(self.of_entry(key, entry, want).await, Origin::Hit, age)
     }
 
-    async fn stale(&self, entry: Entry, view: View) -> Response<Body> {
-        self.answers.served_stale();
+    async fn stale(
+        self: &Arc<Self>,
+        cache: &AnswerCache,
+        key: &str,
+        entry: Entry,
+        want: Want,
+    ) -> Response<Body> {
+        cache.answers.served_stale();
         let age = entry.age();
         tracing::warn!(?age, "every backend failed: an older answer is served");
-        respond::dated(of_entry(entry, view).await, Origin::Stale, age)
+        respond::dated(self.of_entry(key, entry, want).await, Origin::Stale, age)
+    }
+
+    /// The response of the entry under `key`.
+    async fn of_entry(self: &Arc<Self>, key: &str, mut entry: Entry, want: Want) -> Response<Body> {
+        let length = Some(entry.body.len() as u64);
+        let is_compressed = self
+            .compression
+            .is_some_and(|it| want.view.is_none() && it.suits(want.accepted, length));
+        if is_compressed {
+            entry = self.compressed(key, entry).await;
+        }
+        let standing = Standing {
+            total: entry.total,
+            contributed: entry.contributed,
+            configured: entry.configured,
+            missing: entry.missing,
+            doubts: entry.doubts,
+        };
+        match entry.gzip.filter(|_| is_compressed) {
+            Some(gzip) => respond::encoded(respond::merged(Body::whole(gzip), &standing)),
+            None => shown(VecDeque::from([entry.body]), standing, want.view).await,
+        }
+    }
+
+    /// The entry under `key` with its compressed body, which is made once for all who ask for it and
+    /// kept beside the other. Without one, if meanwhile there is another entry.
+    async fn compressed(self: &Arc<Self>, key: &str, entry: Entry) -> Entry {
+        let Some(cache) = self.cache.as_ref().filter(|_| entry.gzip.is_none()) else {
+            return entry;
+        };
+        let flight = cache.compressions.join(key, || {
+            let (app, key, entry) = (Arc::clone(self), key.to_owned(), entry.clone());
+            async move { app.compress(&key, entry).await }
+        });
+        let compressed = flight.landed().await;
+        compressed
+            .filter(|it| it.stored == entry.stored)
+            .unwrap_or(entry)
+    }
+
+    async fn compress(&self, key: &str, mut entry: Entry) -> Entry {
+        let cache = self.cache.as_ref().map(|cache| &cache.answers);
+        // Whoever saw the entry just before that was done comes here just after.
+        if let Some(cache) = cache
+            && let Some(kept) = cache.of_any_age(key).await
+            && kept.stored == entry.stored
+            && kept.gzip.is_some()
+        {
+            return kept;
+        }
+        let body = entry.body.clone();
+        let gzip = work::run(body.len(), move || gzip::compress(&body)).await;
+        if let Some(cache) = cache {
+            cache.add_gzip(key, entry.stored, gzip.clone()).await;
+        }
+        entry.gzip = Some(gzip);
+        entry
     }
 }
 
-fn entry(standing: &Standing, body: Bytes) -> Entry {
+fn entry(standing: Standing, body: Bytes) -> Entry {
     let Standing {
         total,
         contributed,
         configured,
         missing,
         doubts,
-    } = standing.clone();
+    } = standing;
     Entry {
         body,
         total,
@@ -212,22 +307,16 @@ fn entry(standing: &Standing, body: Bytes) -> Entry {
         missing,
         doubts,
         stored: Instant::now(),
+        gzip: None,
     }
 }
 
-async fn of_entry(entry: Entry, view: View) -> Response<Body> {
-    let standing = Standing {
-        total: entry.total,
-        contributed: entry.contributed,
-        configured: entry.configured,
-        missing: entry.missing,
-        doubts: entry.doubts,
-    };
-    shown(VecDeque::from([entry.body]), standing, view).await
-}
-
 /// The response of a merged set, or of what a drilldown shows of it, which reads a set in one part.
-async fn shown(mut parts: VecDeque<Bytes>, mut standing: Standing, view: View) -> Response<Body> {
+async fn shown(
+    mut parts: VecDeque<Bytes>,
+    mut standing: Standing,
+    view: Option<Box<Drilldown>>,
+) -> Response<Body> {
     let Some(drilldown) = view else {
         return respond::merged(Body::parts(parts), &standing);
     };

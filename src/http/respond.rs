@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{
-    AGE, ALLOW, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
+    AGE, ALLOW, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+    RETRY_AFTER, VARY,
 };
 use http::{Response, StatusCode};
 use pdbmux_core::Refusal;
@@ -98,6 +99,36 @@ pub(crate) fn dated(mut response: Response<Body>, origin: Origin, age: Duration)
     headers.insert(X_CACHE, HeaderValue::from_static(origin));
     headers.insert(AGE, HeaderValue::from(age.as_secs()));
     response
+}
+
+/// Whether an answer is one that clients may be sent compressed: a success, and text.
+pub(crate) fn compresses(response: &Response<Body>) -> bool {
+    let content_type = response.headers().get(CONTENT_TYPE);
+    let is_text = content_type.is_some_and(|it| {
+        let it = it.as_bytes();
+        it.starts_with(b"application/json") || it.starts_with(b"text/")
+    });
+    is_text && response.status().is_success()
+}
+
+/// The same answer, saying that others may be sent it otherwise encoded.
+pub(crate) fn varying(mut response: Response<Body>) -> Response<Body> {
+    let by = HeaderValue::from_static("Accept-Encoding");
+    response.headers_mut().insert(VARY, by);
+    response
+}
+
+/// The same answer, its body being compressed.
+pub(crate) fn encoded(mut response: Response<Body>) -> Response<Body> {
+    let headers = response.headers_mut();
+    headers.remove(CONTENT_LENGTH);
+    headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    response
+}
+
+/// Whether an answer's body is compressed.
+pub(crate) fn is_encoded(response: &Response<Body>) -> bool {
+    response.headers().contains_key(CONTENT_ENCODING)
 }
 
 /// No record, known without asking anyone.

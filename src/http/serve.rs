@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::body::Body;
 use super::cached::AnswerCache;
+use super::encoding::{Accepted, Compression};
 use super::explain;
 use super::fan::{Conclusion, Without};
 use super::healthz::{Endpoint, Watched};
@@ -45,6 +46,8 @@ pub(crate) struct App {
     pub(super) max_listed: usize,
     bounds: Bounds,
     draining: CancellationToken,
+    /// `None` if it is turned off.
+    pub(super) compression: Option<Compression>,
     /// `None` if it is turned off (R209).
     pub(super) cache: Option<AnswerCache>,
 }
@@ -66,6 +69,7 @@ impl App {
             max_listed: config.max_listed_nodes,
             bounds: Bounds::of(config),
             draining: CancellationToken::new(),
+            compression: Compression::of(config),
             cache: AnswerCache::of(config),
             upstream,
         })
@@ -85,7 +89,14 @@ impl App {
     /// its own request only.
     pub(crate) async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
         let (method, uri) = (request.method().clone(), request.uri().clone());
-        let handled = AssertUnwindSafe(self.handle(request));
+        let accepted = Accepted::by(&request);
+        let handled = AssertUnwindSafe(async {
+            let response = self.handle(request, accepted).await;
+            match self.compression {
+                Some(compression) => compression.encode(response, accepted),
+                None => response,
+            }
+        });
         let response = handled.catch_unwind().await.unwrap_or_else(|_| {
             tracing::error!(%method, path = uri.path(), "a request ended in a panic");
             respond::internal_error()
@@ -95,7 +106,11 @@ impl App {
         response
     }
 
-    async fn handle(self: &Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+    async fn handle(
+        self: &Arc<Self>,
+        request: Request<Incoming>,
+        accepted: Accepted,
+    ) -> Response<Body> {
         let path = request.uri().path().to_owned();
         if let Some(endpoint) = Endpoint::at(&path) {
             let watched = Watched {
@@ -139,12 +154,12 @@ impl App {
             // Rare: boxed, so that no other request makes room for it.
             Ok(plan) if wants_reasons => Box::pin(self.explain(plan)).await,
             Err(refusal) => respond::refused(&refusal),
-            Ok(plan) => self.perform(plan).await,
+            Ok(plan) => self.perform(plan, accepted).await,
         }
     }
 
     /// Does what a plan says. What was translated is not translated again.
-    async fn perform(self: &Arc<Self>, plan: Plan) -> Response<Body> {
+    async fn perform(self: &Arc<Self>, plan: Plan, accepted: Accepted) -> Response<Body> {
         match plan {
             Plan::Write => respond::write_refused(),
             Plan::Nothing(total) => self.nothing_asked(total),
@@ -154,7 +169,7 @@ impl App {
                 Some(refused) => refused,
             },
             Plan::Fan(mut fan) => match fan.cache_key.take() {
-                Some(key) => self.cached(fan, key).await,
+                Some(key) => self.cached(fan, key, accepted).await,
                 None => self.respond(self.fan_within(fan, self.room()).await),
             },
             Plan::Translate(_) => respond::internal_error(),

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
-use http::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, USER_AGENT};
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, USER_AGENT,
+};
 use http::{Method, Request, Response};
 use http_body::Body as _;
 use http_body_util::{BodyExt, Full};
@@ -14,6 +16,7 @@ use tokio::time::Instant;
 
 use super::room::{Hold, NoRoom, Room};
 use super::{Backend, Failure, Incoming, Limits, Upstream, trace};
+use crate::config::Coding;
 
 const AGENT: &str = concat!("pdbmux/", env!("CARGO_PKG_VERSION"));
 
@@ -197,6 +200,10 @@ impl Upstream {
             .header(HOST, url.host_and_port())
             .header(ACCEPT, "application/json")
             .header(USER_AGENT, AGENT);
+        let request = match self.coding {
+            Coding::Identity => request,
+            Coding::Gzip => request.header(ACCEPT_ENCODING, "gzip"),
+        };
         let request = match sent.body {
             None => request.body(Full::default()),
             Some(body) => request
@@ -205,7 +212,7 @@ impl Upstream {
                 .body(Full::from(body)),
         };
         let request = request.map_err(Failure::Unsendable)?;
-        connections.send(url, request, wait).await
+        Incoming::of(connections.send(url, request, wait).await?)
     }
 
     /// Waits for the next bytes of a body; `None` at its end.

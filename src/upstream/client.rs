@@ -14,7 +14,7 @@ use crate::config::BaseUrl;
 use crate::names::Names;
 use resolve::Resolve;
 
-pub use connection::Incoming;
+pub(super) use connection::Incoming;
 pub(super) use kept::Connections;
 
 /// Makes connections, to whichever backend.

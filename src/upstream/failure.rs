@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::time::Duration;
 
+use crate::gzip;
+
 /// Why a backend gave no usable answer. Its text is for the log: it may name addresses.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -21,6 +23,12 @@ pub enum Failure {
     /// The answer broke off.
     #[error("the answer broke off: {}", chain(.0))]
     Cut(hyper::Error),
+    /// The answer is compressed, and not as gzip compresses.
+    #[error("the answer's gzip cannot be read: {0}")]
+    Gzip(gzip::Damage),
+    /// The answer is encoded as nobody asked it to be.
+    #[error("the answer comes in the encoding {0:?}, which cannot be read here")]
+    Encoding(String),
     /// The answer is longer than the configuration allows.
     #[error("the answer is longer than {0} bytes")]
     TooLong(usize),
@@ -48,10 +56,11 @@ impl Failure {
             Self::Unsendable(_) => "unsendable",
             Self::Unconnected(_) | Self::Unanswered(_) => "unreachable",
             Self::Timeout(_) => "timeout",
-            Self::Cut(_) => "cut",
+            Self::Cut(_) | Self::Gzip(gzip::Damage::Cut) => "cut",
             Self::TooLong(_) => "too-long",
             Self::NoRoom(_) => "no-room",
-            Self::Damaged(_) => "damaged",
+            Self::Gzip(gzip::Damage::Malformed) | Self::Damaged(_) => "damaged",
+            Self::Encoding(_) => "encoding",
             Self::Status(status) => return format!("status-{status}"),
             Self::Unlisted => "unlisted",
             Self::OutOfService => "out-of-service",

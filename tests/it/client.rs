@@ -136,7 +136,12 @@ impl Client {
 
     /// Reads the answer to anything but HEAD.
     pub(crate) async fn response(&mut self) -> Response {
-        let mut response = self.head().await;
+        let head = self.head().await;
+        self.body_of(head).await
+    }
+
+    /// Reads the body of an answer whose head was read.
+    pub(crate) async fn body_of(&mut self, mut response: Response) -> Response {
         if response.header("transfer-encoding") == Some("chunked") {
             response.end = self.chunks(&mut response.body).await;
         } else if let Some(length) = response.header("content-length") {
@@ -203,7 +208,13 @@ impl Client {
 
     /// Waits until `bytes` have come, beside whatever else.
     pub(crate) async fn until_received(&mut self, bytes: &str) {
-        while !String::from_utf8_lossy(&self.buffer).contains(bytes) {
+        self.until(|received| String::from_utf8_lossy(received).contains(bytes))
+            .await;
+    }
+
+    /// Waits until what has come is enough.
+    pub(crate) async fn until(&mut self, is_enough: impl Fn(&[u8]) -> bool) {
+        while !is_enough(&self.buffer) {
             assert!(self.read().await > 0, "{:?} came only", self.buffer);
         }
     }

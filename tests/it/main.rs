@@ -17,6 +17,7 @@ mod deploy;
 mod exact;
 mod facts;
 mod freshness;
+mod gzip;
 mod harness;
 mod health;
 mod history;

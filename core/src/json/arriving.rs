@@ -60,6 +60,11 @@ impl Default for Arriving {
 }
 
 impl Arriving {
+    /// How many bytes of a record that has not ended yet are kept.
+    pub fn carried(&self) -> usize {
+        self.carried.len()
+    }
+
     /// Reads the next chunk of a text that must hold one JSON array of objects, and calls `each` for
     /// every record that ends in it. `keys` are the names of the wanted members, the same each time.
     ///

@@ -16,6 +16,7 @@ fn entry(length: usize, mark: usize) -> Entry {
         missing: Vec::new(),
         doubts: Vec::new(),
         stored: Instant::now(),
+        gzip: None,
     }
 }
 
@@ -28,13 +29,17 @@ fn now<T>(done: impl Future<Output = T>) -> T {
 enum Step {
     Get(usize),
     Put(usize, usize),
+    /// A compressed body of this length for the entry, or for the one that was there before.
+    Gzip(usize, usize, bool),
 }
 
 fn step() -> impl Strategy<Value = Step> {
     let key = 0..6usize;
     prop_oneof![
         key.clone().prop_map(Step::Get),
-        (key, 0..12usize).prop_map(|(key, length)| Step::Put(key, length)),
+        (key.clone(), 0..12usize).prop_map(|(key, length)| Step::Put(key, length)),
+        (key, 0..6usize, any::<bool>())
+            .prop_map(|(key, length, is_late)| Step::Gzip(key, length, is_late)),
     ]
 }
 
@@ -56,13 +61,29 @@ impl Naive {
         }
         self.0.retain(|(known, _)| *known != key);
         self.0.insert(0, (key, entry));
+        self.shrink(budget);
+    }
+
+    fn add_gzip(&mut self, key: usize, gzip: Bytes, budget: usize) {
+        if self.get(key).is_none() {
+            return;
+        }
+        let entry = &mut self.0[0].1;
+        if entry.gzip.is_none() && entry.body.len() + gzip.len() <= budget {
+            entry.gzip = Some(gzip);
+            self.shrink(budget);
+        }
+    }
+
+    fn shrink(&mut self, budget: usize) {
         while self.bytes() > budget {
             self.0.pop();
         }
     }
 
     fn bytes(&self) -> usize {
-        self.0.iter().map(|(_, entry)| entry.body.len()).sum()
+        let size = |entry: &Entry| entry.body.len() + entry.gzip.as_ref().map_or(0, Bytes::len);
+        self.0.iter().map(|(_, entry)| size(entry)).sum()
     }
 }
 
@@ -83,6 +104,19 @@ proptest! {
                     let entry = entry(length, mark);
                     now(memory.put(&key.to_string(), entry.clone()));
                     naive.put(key, entry, budget);
+                }
+                Step::Gzip(key, length, is_late) => {
+                    let gzip = Bytes::from(vec![b'z'; length]);
+                    let known = naive.get(key).map(|entry| entry.stored);
+                    // `get` is what makes it the last used one, here and there.
+                    now(memory.get(&key.to_string()));
+                    let Some(stored) = known else { continue };
+                    let before = stored - TTL;
+                    let stored = if is_late { before } else { stored };
+                    now(memory.add_gzip(&key.to_string(), stored, gzip.clone()));
+                    if !is_late {
+                        naive.add_gzip(key, gzip, budget);
+                    }
                 }
             }
             let stats = now(memory.stats(TTL));

@@ -184,7 +184,7 @@ impl Patience {
 /// The body of a backend's answer, as it comes. A silence that is too long is an error of it; dropped
 /// before its end, it ends the connection.
 #[derive(Debug)]
-pub struct Incoming {
+pub(in crate::upstream) struct Incoming {
     body: hyper::body::Incoming,
     /// The connection it comes by, until it has come whole, and where that is kept then.
     by: Option<(Box<Connection>, Arc<Kept>)>,

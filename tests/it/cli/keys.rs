@@ -7,7 +7,7 @@ use tempfile::tempdir;
 use super::{load, write};
 
 /// The keys as they are specified; the ones without a number are our own.
-const SPECIFIED: [(&str, &str, &str, Option<&str>, &str); 25] = [
+const SPECIFIED: [(&str, &str, &str, Option<&str>, &str); 28] = [
     ("R269", "listen", "PDBMUX_LISTEN", Some("listen"), ":8080"),
     ("R271", "backends", "PDBMUX_BACKENDS", None, ""),
     ("R272", "merge", "PDBMUX_MERGE", Some("merge"), "freshness"),
@@ -93,6 +93,9 @@ const SPECIFIED: [(&str, &str, &str, Option<&str>, &str); 25] = [
         None,
         "20000",
     ),
+    ("", "gzip", "PDBMUX_GZIP", None, "true"),
+    ("", "gzip_min_bytes", "PDBMUX_GZIP_MIN_BYTES", None, "1024"),
+    ("", "backend_gzip", "PDBMUX_BACKEND_GZIP", None, "false"),
     (
         "",
         "max_request_bytes",

@@ -90,12 +90,14 @@ impl Stream {
         }
     }
 
-    /// How many bytes of records wait for another backend.
+    /// How many bytes of records wait for another backend, or for their own end.
     pub fn held(&self) -> usize {
-        match &self.by {
+        let waiting = match &self.by {
             By::Arrival(choice) => choice.held_bytes(),
             By::Order(queues) => queues.held_bytes(),
-        }
+        };
+        let begun: usize = self.bodies.iter().map(Arriving::carried).sum();
+        waiting + begun
     }
 
     /// Whom to read next, by their places among the sources; nobody once all have ended. The part
