@@ -114,6 +114,7 @@ async fn pdbmux(urls: &[String], health_probe_enabled: bool) -> io::Result<Uri> 
         .map(|(url, name)| BackendConfig {
             name: name.to_owned(),
             url: url.parse().unwrap(),
+            access: pdbmux::config::Access::default(),
         });
     let config = Config {
         backends: backends.collect(),

@@ -1,5 +1,6 @@
 //! The configuration: what can be set, and by whom (R263: defaults < file < environment < flags).
 
+mod access;
 mod backend;
 mod container;
 pub(crate) mod duration;
@@ -22,6 +23,7 @@ use std::time::Duration;
 use http::uri::PathAndQuery;
 use pdbmux_core::settings::{Settings, Strategy};
 
+pub use access::{Access, Hidden, Secret};
 pub use backend::{BackendConfig, BackendError};
 pub use duration::DurationError;
 pub use env::Environment;
@@ -82,8 +84,8 @@ pub struct Config {
     pub gzip: bool,
     /// Length from which that is done, in bytes.
     pub gzip_min_bytes: usize,
-    /// How backends are asked to send their answers.
-    pub backend_gzip: Coding,
+    /// How backends are reached that do not set it themselves; its `timeout` is not set.
+    pub access: Access,
     /// Ceiling of a request's body, in bytes; at least 1.
     pub max_request_bytes: usize,
     /// Bound on reading a request head, and once more on its body; more than 0.
@@ -145,7 +147,7 @@ impl Default for Config {
             max_listed_nodes: 20_000,
             gzip: true,
             gzip_min_bytes: 1 << 10,
-            backend_gzip: Coding::Identity,
+            access: Access::default(),
             max_request_bytes: 1 << 20,
             header_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(75),

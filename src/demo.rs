@@ -124,6 +124,7 @@ impl Backend {
         Ok(BackendConfig {
             name: self.name.to_owned(),
             url: self.server.url().parse()?,
+            access: crate::config::Access::default(),
         })
     }
 }

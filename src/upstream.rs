@@ -64,7 +64,7 @@ impl Upstream {
         let urls = config.backends.iter().map(|backend| &backend.url);
         let connector = client::connector(config.timeout, urls);
         let backends = config.backends.iter().zip(0..).map(|(backend, id)| {
-            let BackendConfig { name, url } = backend.clone();
+            let BackendConfig { name, url, .. } = backend.clone();
             Backend {
                 id: BackendId(id),
                 name,
@@ -78,7 +78,7 @@ impl Upstream {
         };
         Arc::new(Self {
             backends: backends.collect(),
-            coding: config.backend_gzip,
+            coding: config.access.gzip.unwrap_or(Coding::Identity),
             limits,
             memory: Memory::of(config.held_at_most()),
             monitor: Monitor::new(config),

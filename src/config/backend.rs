@@ -1,7 +1,8 @@
 //! The list of backends (R270, R271).
 
+use super::access::{Access, Part};
 use super::url::{BaseUrl, UrlError};
-use super::value::shown;
+use super::value::{ValueError, shown};
 
 /// One configured PuppetDB.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,6 +11,8 @@ pub struct BackendConfig {
     pub name: String,
     /// Where its API is.
     pub url: BaseUrl,
+    /// How it is reached, as far as it is set for it alone.
+    pub access: Access,
 }
 
 /// Why a list of backends is refused. Reads on after the key and its origin.
@@ -30,6 +33,18 @@ pub enum BackendError {
     /// Two backends of one name.
     #[error("has two backends named {0:?}")]
     Duplicate(String),
+    /// A part of how it is reached that cannot be used.
+    #[error("has for {name:?} the {part} {value}, which {why}")]
+    Part {
+        /// The backend it belongs to.
+        name: String,
+        /// What is set.
+        part: &'static str,
+        /// The text given, or a remark where it may hold a secret.
+        value: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A url that cannot be used.
     #[error("has for {name:?} the url {url}, which {why}")]
     Url {
@@ -62,6 +77,21 @@ impl BackendConfig {
                 url: shown(url),
                 why,
             })?,
+            access: Access::default(),
+        })
+    }
+
+    /// Sets a part of how it is reached.
+    pub(super) fn set(&mut self, part: &'static Part, text: &str) -> Result<(), BackendError> {
+        let set = match text.trim() {
+            "" => Err(ValueError::Empty),
+            _ => (part.set)(&mut self.access, text),
+        };
+        set.map_err(|why| BackendError::Part {
+            name: self.name.clone(),
+            part: part.name,
+            value: shown(if why.veils() { "@" } else { text }),
+            why: why.to_string(),
         })
     }
 }
@@ -93,9 +123,10 @@ fn veiled(error: BackendError) -> BackendError {
             let url = shown("@");
             BackendError::Url { name, url, why }
         }
-        other @ (BackendError::NoName | BackendError::NoUrl(_) | BackendError::Duplicate(_)) => {
-            other
-        }
+        other @ (BackendError::NoName
+        | BackendError::NoUrl(_)
+        | BackendError::Duplicate(_)
+        | BackendError::Part { .. }) => other,
     }
 }
 
@@ -110,13 +141,21 @@ pub(super) fn refuse_second(
     Ok(backend)
 }
 
-/// Writes a list as `PDBMUX_BACKENDS` takes it.
+/// Writes a list as `PDBMUX_BACKENDS` takes it, with what is set of a backend behind it.
 pub(super) fn show_list(list: &[BackendConfig]) -> String {
-    let pairs: Vec<_> = list
-        .iter()
-        .map(|b| format!("{}={}", b.name, b.url))
-        .collect();
-    pairs.join(",")
+    let shown = |backend: &BackendConfig| {
+        let parts = backend.access.shown();
+        let parts: Vec<_> = parts
+            .map(|(name, text)| format!("{name}: {text}"))
+            .collect();
+        let parts = match parts.as_slice() {
+            [] => String::new(),
+            parts => format!(" {{{}}}", parts.join(", ")),
+        };
+        format!("{}={}{parts}", backend.name, backend.url)
+    };
+    let all: Vec<_> = list.iter().map(shown).collect();
+    all.join(",")
 }
 
 #[cfg(test)]

@@ -27,6 +27,11 @@ impl Environment {
         self.0.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
+    /// A variable's value, where it is set to a text.
+    pub(super) fn text(&self, name: &str) -> Option<String> {
+        self.get(name)?.to_str().map(str::to_owned)
+    }
+
     /// Reads the variable of every key.
     pub(super) fn layer(&self) -> Result<Partial, ConfigError> {
         let mut layer = Partial::default();

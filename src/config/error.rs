@@ -82,6 +82,19 @@ pub enum ConfigError {
         /// The nearest key, or all of them.
         hint: String,
     },
+    /// One half of what goes by two.
+    #[error("the backend {name:?} has a {part} without a {lacking}")]
+    Half {
+        /// The backend.
+        name: String,
+        /// What is set for it.
+        part: &'static str,
+        /// What is not.
+        lacking: &'static str,
+    },
+    /// A variable that should hold a secret and is not there.
+    #[error("the variable {0} is to hold a credential and is not set")]
+    NoVariable(String),
     /// Nothing to serve.
     #[error(
         "no backend is configured: set PDBMUX_BACKENDS=name=url,... or list backends in a config \

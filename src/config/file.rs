@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_saphyr::Spanned;
 
+use super::access::PARTS;
 use super::backend::{self, BackendConfig, BackendError};
 use super::env::{CONFIG, Environment};
 use super::error::{ConfigError, Place};
@@ -172,9 +173,27 @@ fn backends(path: &Path, line: u64, list: Vec<Row>) -> Result<Vec<BackendConfig>
         let at = |text: &Option<Spanned<String>>| text.as_ref().map(|text| text.referenced.line());
         let line = at(&row.url).or(at(&row.name)).unwrap_or(line);
         let text = |field: Option<Spanned<String>>| field.map(|f| f.value).unwrap_or_default();
-        let backend = BackendConfig::parse(&text(row.name), &text(row.url))
+        let mut backend = BackendConfig::parse(&text(row.name), &text(row.url))
             .and_then(|backend| backend::refuse_second(&checked, backend))
             .map_err(|why: BackendError| refused(line, why))?;
+        let parts = [
+            row.ca,
+            row.cert,
+            row.key,
+            row.server_name,
+            row.timeout,
+            row.headers,
+            row.user,
+            row.password,
+            row.gzip,
+        ];
+        for (part, given) in PARTS.into_iter().zip(parts) {
+            if let Some(given) = given {
+                let line = given.referenced.line();
+                let set = backend.set(part, &given.value);
+                set.map_err(|why| refused(line, why))?;
+            }
+        }
         checked.push(backend);
     }
     Ok(checked)
@@ -200,6 +219,15 @@ enum What {
 struct Row {
     name: Option<Spanned<String>>,
     url: Option<Spanned<String>>,
+    ca: Option<Spanned<String>>,
+    cert: Option<Spanned<String>>,
+    key: Option<Spanned<String>>,
+    server_name: Option<Spanned<String>>,
+    timeout: Option<Spanned<String>>,
+    headers: Option<Spanned<String>>,
+    user: Option<Spanned<String>>,
+    password: Option<Spanned<String>>,
+    gzip: Option<Spanned<String>>,
 }
 
 impl<'de> Deserialize<'de> for Document {

@@ -2,7 +2,7 @@
 //! help, the man page and docs/configuration.md are all made from it.
 
 use super::value::{self, ValueError};
-use super::{Config, backend, duration};
+use super::{Config, access, backend, duration};
 
 /// One key of the configuration.
 #[derive(Debug)]
@@ -89,6 +89,21 @@ macro_rules! scalar {
     };
 }
 
+/// A key that holds for every backend that does not set it itself.
+macro_rules! of_backends {
+    ($name:ident, $part:path, $hint:literal, $doc:literal $(,)?) => {
+        Key {
+            name: stringify!($name),
+            hint: $hint,
+            doc: $doc,
+            flag: None,
+            choices: &[],
+            set: Setter::Scalar(|config, text| ($part.set)(&mut config.access, text)),
+            show: |config| $part.show(&config.access),
+        }
+    };
+}
+
 /// Every key, in the order it is documented.
 pub static KEYS: &[Key] = &[
     scalar!(
@@ -103,13 +118,65 @@ pub static KEYS: &[Key] = &[
     Key {
         name: "backends",
         hint: "NAME=URL,...",
-        doc: "The PuppetDBs to ask, each with a name and a base URL (http or https). Their order \
-              breaks ties and ranks nothing.",
+        doc: "The PuppetDBs to ask, each with a name and a base URL (http or https), and in the file \
+              with how it is reached. Their order breaks ties and ranks nothing.",
         flag: None,
         choices: &[],
         set: Setter::Backends,
         show: |config| backend::show_list(&config.backends),
     },
+    of_backends!(
+        backend_ca,
+        access::CA,
+        "FILE",
+        "Certificates (PEM) that a backend's own must lead to. Without it those that this machine \
+         trusts.",
+    ),
+    of_backends!(
+        backend_cert,
+        access::CERT,
+        "FILE",
+        "Certificate (PEM) that backends are shown. It is read again when it changes.",
+    ),
+    of_backends!(
+        backend_key,
+        access::KEY,
+        "FILE",
+        "Private key (PEM) of that certificate.",
+    ),
+    of_backends!(
+        backend_server_name,
+        access::SERVER_NAME,
+        "NAME",
+        "Name that a backend's certificate must have. Without it the host of its URL.",
+    ),
+    of_backends!(
+        backend_headers,
+        access::HEADERS,
+        "NAME=SECRET,...",
+        "Headers of every request to a backend, such as X-Authentication. A secret is file:PATH or \
+         env:NAME.",
+    ),
+    of_backends!(
+        backend_user,
+        access::USER,
+        "NAME",
+        "User that backends are told by basic authentication.",
+    ),
+    of_backends!(
+        backend_password,
+        access::PASSWORD,
+        "SECRET",
+        "Password of that user: file:PATH or env:NAME.",
+    ),
+    of_backends!(
+        backend_gzip,
+        access::GZIP,
+        "BOOL",
+        "Whether backends are asked to compress their answers. It pays where the network between is \
+         slower than they are; without it they are not.",
+    )
+    .choices(&value::SWITCHES),
     scalar!(
         merge,
         "MODE",
@@ -257,15 +324,6 @@ pub static KEYS: &[Key] = &[
         ToString::to_string,
         "Length from which an answer is compressed.",
     ),
-    scalar!(
-        backend_gzip,
-        "BOOL",
-        value::parse_coding,
-        |coding: &_| value::is_gzip(*coding).to_string(),
-        "Whether backends are asked to compress their answers. It pays where the network between is \
-         slower than they are.",
-    )
-    .choices(&value::SWITCHES),
     scalar!(
         max_request_bytes,
         "BYTES",

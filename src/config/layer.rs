@@ -106,7 +106,7 @@ impl Given {
 fn refused(key: &'static Key, value: &str, origin: &Origin, why: ValueError) -> ConfigError {
     ConfigError::Value {
         key: key.name,
-        value: shown(value),
+        value: shown(if why.veils() { "@" } else { value }),
         origin: origin.clone(),
         why,
     }

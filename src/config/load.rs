@@ -49,6 +49,8 @@ pub struct Loaded {
     given: BTreeMap<&'static str, (String, Origin)>,
     /// `facts_ttl` as it was typed, where that is over the cap.
     clamped: Option<String>,
+    /// A variable that should hold a secret and is not set.
+    unset: Option<String>,
 }
 
 /// Lays flags over environment over file over defaults. Fails on the first value, in any layer,
@@ -70,11 +72,13 @@ pub fn load_from(flags: &Flags, env: &Environment, system: &Path) -> Result<Load
         notes: env.notes(),
         given: BTreeMap::new(),
         clamped: None,
+        unset: None,
     };
     for layer in [lowest, env.layer()?, flags.layer()?] {
         loaded.lay(layer)?;
     }
     loaded.clamp();
+    loaded.look_up(env)?;
     loaded.note_backends();
     Ok(loaded)
 }
@@ -88,6 +92,9 @@ pub fn load_to_serve(
     let loaded = load(flags, env)?;
     if loaded.config.backends.is_empty() {
         return Err(ConfigError::NoBackends);
+    }
+    if let Some(variable) = loaded.unset {
+        return Err(ConfigError::NoVariable(variable));
     }
     Ok((loaded.config, loaded.notes))
 }
@@ -176,6 +183,31 @@ impl Loaded {
                 duration::format(&FACTS_TTL_CAP)
             ));
         }
+    }
+
+    /// Looks secrets up that are in variables; where one is not set, only serving needs it. Refuses
+    /// half of what goes by two.
+    fn look_up(&mut self, env: &Environment) -> Result<(), ConfigError> {
+        let general = self.config.access.look_up(env);
+        let backends = self.config.backends.iter_mut();
+        let own: Vec<_> = backends.map(|it| it.access.look_up(env)).collect();
+        self.unset = own.into_iter().chain([general]).flatten().next();
+        if let Some(variable) = &self.unset {
+            let note = ConfigError::NoVariable(variable.clone());
+            self.notes.push(note.to_string());
+        }
+        for backend in &self.config.backends {
+            let access = backend.access.or(&self.config.access);
+            if let Some((part, lacking)) = access.half() {
+                let name = backend.name.clone();
+                return Err(ConfigError::Half {
+                    name,
+                    part,
+                    lacking,
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Says where there is no backend, which only serving needs, and where two are one PuppetDB:

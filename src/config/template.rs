@@ -15,7 +15,10 @@ const EXAMPLE: &str = "\
 #   - name: pdb-a
 #     url: http://puppetdb1.example.com:8080
 #   - name: pdb-b
-#     url: https://puppetdb2.example.com
+#     url: https://puppetdb2.example.com:8081
+#     ca: /etc/pdbmux/ca.pem
+#     cert: /etc/pdbmux/cert.pem
+#     key: /etc/pdbmux/key.pem
 ";
 
 /// A file that loads back to `config`, every key with its comment. Without backends an example of
@@ -35,12 +38,18 @@ impl fmt::Display for Template<'_> {
                 writeln!(f, "# {line}")?;
             }
             match key.set {
+                Setter::Scalar(_) if key.show(self.0).is_empty() => {
+                    writeln!(f, "# {}: {}", key.name, key.hint)?;
+                }
                 Setter::Scalar(_) => writeln!(f, "{}: {}", key.name, scalar(&key.show(self.0)))?,
                 Setter::Backends if self.0.backends.is_empty() => f.write_str(EXAMPLE)?,
                 Setter::Backends => {
                     writeln!(f, "backends:")?;
-                    for BackendConfig { name, url } in &self.0.backends {
+                    for BackendConfig { name, url, access } in &self.0.backends {
                         writeln!(f, "  - name: {}\n    url: {url}", scalar(name))?;
+                        for (part, text) in access.shown() {
+                            writeln!(f, "    {part}: {}", scalar(&text))?;
+                        }
                     }
                 }
             }

@@ -59,6 +59,11 @@ impl BaseUrl {
         &self.scheme
     }
 
+    /// Whether connections are encrypted.
+    pub fn is_secure(&self) -> bool {
+        self.scheme == Scheme::HTTPS
+    }
+
     /// Host and, where one was given, port.
     pub fn authority(&self) -> &Authority {
         &self.authority

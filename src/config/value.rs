@@ -55,12 +55,40 @@ pub enum ValueError {
     /// A filter that cannot be read.
     #[error("is not a log filter: {0}")]
     BadFilter(String),
+    /// A secret that is not told by where it is.
+    #[error("is neither file:PATH nor env:NAME: what is in them is not taken here")]
+    NotSecret,
+    /// Not a list of headers.
+    #[error("is not a list of headers such as X-Authentication=file:/run/token")]
+    NotHeader,
+    /// A header that pdbmux sets.
+    #[error("names a header that pdbmux sets itself")]
+    OwnHeader,
+    /// The same header twice.
+    #[error("names a header twice")]
+    HeaderTwice,
+    /// Not the name of a server.
+    #[error("is neither a host name nor an address")]
+    NotHost,
+    /// A user that cannot be sent.
+    #[error("holds a colon or a control character, which no user's name may")]
+    NotUser,
     /// Not a duration.
     #[error(transparent)]
     Duration(#[from] DurationError),
     /// Not an address to listen on.
     #[error(transparent)]
     Listen(#[from] ListenError),
+}
+
+impl ValueError {
+    /// Whether the value may be a secret where it should not be one.
+    pub(super) fn veils(&self) -> bool {
+        matches!(
+            self,
+            Self::NotSecret | Self::NotHeader | Self::OwnHeader | Self::HeaderTwice
+        )
+    }
 }
 
 /// Writes a value for an error message; one that may hold a password is not repeated.

@@ -174,6 +174,7 @@ mod tests {
         let backend = BackendConfig {
             name: "pdb-a".to_owned(),
             url: "http://puppetdb.example:8080".parse().unwrap(),
+            access: crate::config::Access::default(),
         };
         let upstream = Upstream::new(&Config {
             backends: vec![backend],

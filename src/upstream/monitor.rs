@@ -131,6 +131,7 @@ mod tests {
         let backend = |name: &str| BackendConfig {
             name: name.to_owned(),
             url: "http://puppetdb.example:8080".parse().unwrap(),
+            access: crate::config::Access::default(),
         };
         Monitor::new(&Config {
             backends: ["a", "b", "c"].map(backend).into(),

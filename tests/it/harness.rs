@@ -38,6 +38,7 @@ impl Pdbmux {
         let backends = stubs.iter().zip(NAMES).map(|(stub, name)| BackendConfig {
             name: name.to_owned(),
             url: stub.url().parse().unwrap(),
+            access: pdbmux::config::Access::default(),
         });
         let mut config = Config {
             backends: backends.collect(),

@@ -103,6 +103,7 @@ fn logged(statuses: &[Option<u16>]) -> (Vec<String>, State) {
         backends: vec![BackendConfig {
             name: "pdb-a".to_owned(),
             url: "http://puppetdb.example:8080".parse().unwrap(),
+            access: crate::config::Access::default(),
         }],
         ..Config::default()
     });

@@ -7,9 +7,23 @@ use tempfile::tempdir;
 use super::{load, write};
 
 /// The keys as they are specified; the ones without a number are our own.
-const SPECIFIED: [(&str, &str, &str, Option<&str>, &str); 28] = [
+const SPECIFIED: [(&str, &str, &str, Option<&str>, &str); 35] = [
     ("R269", "listen", "PDBMUX_LISTEN", Some("listen"), ":8080"),
     ("R271", "backends", "PDBMUX_BACKENDS", None, ""),
+    ("", "backend_ca", "PDBMUX_BACKEND_CA", None, ""),
+    ("", "backend_cert", "PDBMUX_BACKEND_CERT", None, ""),
+    ("", "backend_key", "PDBMUX_BACKEND_KEY", None, ""),
+    (
+        "",
+        "backend_server_name",
+        "PDBMUX_BACKEND_SERVER_NAME",
+        None,
+        "",
+    ),
+    ("", "backend_headers", "PDBMUX_BACKEND_HEADERS", None, ""),
+    ("", "backend_user", "PDBMUX_BACKEND_USER", None, ""),
+    ("", "backend_password", "PDBMUX_BACKEND_PASSWORD", None, ""),
+    ("", "backend_gzip", "PDBMUX_BACKEND_GZIP", None, ""),
     ("R272", "merge", "PDBMUX_MERGE", Some("merge"), "freshness"),
     ("R273", "timeout", "PDBMUX_TIMEOUT", None, "10s"),
     ("R274", "freshness_ttl", "PDBMUX_FRESHNESS_TTL", None, "30s"),
@@ -95,7 +109,6 @@ const SPECIFIED: [(&str, &str, &str, Option<&str>, &str); 28] = [
     ),
     ("", "gzip", "PDBMUX_GZIP", None, "true"),
     ("", "gzip_min_bytes", "PDBMUX_GZIP_MIN_BYTES", None, "1024"),
-    ("", "backend_gzip", "PDBMUX_BACKEND_GZIP", None, "false"),
     (
         "",
         "max_request_bytes",

@@ -65,6 +65,13 @@ fn each_bad_value_of_a_variable_is_one_sentence() {
         ("PDBMUX_LOG_FORMAT", "xml"),
         ("PDBMUX_LOG_LEVEL", "verbose"),
         ("PDBMUX_LOG_LEVEL", "pdbmux=loud"),
+        ("PDBMUX_BACKEND_CA", ""),
+        ("PDBMUX_BACKEND_SERVER_NAME", "a:1"),
+        ("PDBMUX_BACKEND_HEADERS", "x-a=secret"),
+        ("PDBMUX_BACKEND_HEADERS", "secret"),
+        ("PDBMUX_BACKEND_HEADERS", "host=secret"),
+        ("PDBMUX_BACKEND_PASSWORD", "secret"),
+        ("PDBMUX_BACKEND_GZIP", "9"),
         ("PDBMUX_CONFIG", ""),
         ("PDBMUX_CONFIG", "/nonexistent/config.yaml"),
         ("PDBMUX_CONFIG", "."),
@@ -98,6 +105,11 @@ fn each_bad_file_is_one_sentence_with_its_line() {
         "backends:\n- name: a\n  url: http://h\n- name: a\n  url: http://i\n",
         "backends:\n- name: a b\n  url: http://h\n",
         "backends:\n- name: a\n  url: http://user:secret@h\n",
+        "backends:\n- name: a\n  url: http://h\n  timeout: 5\n",
+        "backends:\n- name: a\n  url: http://h\n  password: secret\n  user: b\n",
+        "backends:\n- name: a\n  url: http://h\n  headers:\n    x-a: secret\n",
+        "backends:\n- name: a\n  url: http://h\n  cert: /c\n",
+        "backend_user: me\nbackends:\n- name: a\n  url: http://h\n",
         "- listen\n",
         "listen\n",
         "timeout: '5s\n",
@@ -146,6 +158,18 @@ fn an_endless_file_is_not_read_to_its_end() {
     let dir = tempdir().unwrap();
     let line = sentence(program(&dir).env("PDBMUX_CONFIG", "/dev/zero"), &dir);
     assert_eq!(line, "the config file /dev/zero is larger than 1 MiB");
+}
+
+#[test]
+fn serving_without_a_secret_is_one_sentence() {
+    let dir = tempdir().unwrap();
+    let mut command = program(&dir);
+    command.env("PDBMUX_BACKENDS", "a=http://h");
+    command.env("PDBMUX_BACKEND_HEADERS", "x-authentication=env:TOKEN");
+    assert_eq!(
+        sentence(&mut command, &dir),
+        "the variable TOKEN is to hold a credential and is not set"
+    );
 }
 
 #[test]

@@ -53,3 +53,47 @@ fn r291_backends_alone_are_enough_to_show() {
     assert!(text.contains(&format!("\nbackends : {list}\n")), "{text}");
     assert!(!text.contains("# notes"), "{text}");
 }
+
+#[test]
+fn what_is_set_of_each_backend_is_shown_without_secrets() {
+    let dir = tempdir().unwrap();
+    let file = "\
+backend_ca: /etc/ca.pem
+backends:
+- name: a
+  url: https://puppetdb1:8081/pre
+  cert: /etc/cert.pem
+  key: /etc/key.pem
+  headers: X-Authentication=env:TOKEN
+  user: reader
+  password: file:/run/password
+  timeout: 5s
+  gzip: yes
+- {name: b, url: 'http://puppetdb2:8080'}
+";
+    write(&dir, "config.yaml", file);
+    let show = |format| {
+        let run = program(&dir)
+            .env("TOKEN", "hush")
+            .args([
+                "config",
+                "show",
+                "--config",
+                "config.yaml",
+                "--format",
+                format,
+            ])
+            .assert()
+            .success()
+            .stderr("");
+        printed(&run.get_output().stdout, &dir)
+    };
+    let text = show("text");
+    let a = "a=https://puppetdb1:8081/pre {cert: /etc/cert.pem, key: /etc/key.pem, timeout: 5s, \
+             headers: x-authentication=env:TOKEN, user: reader, password: file:/run/password, \
+             gzip: true}";
+    let line = format!("\nbackends : {a},b=http://puppetdb2:8080\n");
+    assert!(text.contains(&line), "{text}");
+    assert!(text.contains("\nbackend_ca : /etc/ca.pem\n"), "{text}");
+    assert!(!text.contains("hush") && !show("json").contains("hush"));
+}

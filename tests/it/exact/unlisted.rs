@@ -23,6 +23,7 @@ async fn samples() -> Vec<(Server, BackendConfig)> {
         let backend = BackendConfig {
             name: sample.name.to_owned(),
             url: server.url().parse().unwrap(),
+            access: pdbmux::config::Access::default(),
         };
         samples.push((server, backend));
     }

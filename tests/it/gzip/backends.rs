@@ -18,7 +18,7 @@ fn gzipped(body: impl AsRef<[u8]>) -> Answer {
 }
 
 async fn asking(stubs: &[&Stub]) -> Pdbmux {
-    Pdbmux::with(stubs, |config| config.backend_gzip = Coding::Gzip).await
+    Pdbmux::with(stubs, |config| config.access.gzip = Some(Coding::Gzip)).await
 }
 
 fn accepted(seen: &Seen) -> Option<&str> {
@@ -93,7 +93,7 @@ async fn a_bomb_is_a_failed_backend_as_soon_as_it_is_too_long() {
     b.otherwise("[]");
     for (buffer, path) in [(usize::MAX, NODES), (1, FACTS)] {
         let mux = Pdbmux::with(&[&a, &b], |config| {
-            config.backend_gzip = Coding::Gzip;
+            config.access.gzip = Some(Coding::Gzip);
             config.max_body_bytes = 1 << 20;
             config.buffer_bytes = buffer;
         })
@@ -121,7 +121,7 @@ async fn compressed_answers_are_streamed_and_break_off_where_they_are_cut() {
     let whole = compress(format!("[{}]", facts.join(",")));
     b.fresh(&[]).on(FACTS, gzipped("[]"));
     let mux = Pdbmux::with(&[&a, &b], |config| {
-        config.backend_gzip = Coding::Gzip;
+        config.access.gzip = Some(Coding::Gzip);
         config.buffer_bytes = 1;
         config.facts_ttl = Duration::ZERO;
     })
