@@ -2,9 +2,11 @@
 
 mod ask;
 mod client;
+mod credentials;
 mod failure;
 mod freshness;
 mod incoming;
+mod made;
 mod monitor;
 pub mod prober;
 mod room;
@@ -13,18 +15,22 @@ pub mod trace;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderMap;
 use pdbmux_core::round::BackendId;
 
 use crate::config::{BackendConfig, BaseUrl, Coding, Config};
 
 pub use ask::{Asked, Received};
+pub use client::TlsError;
+pub use credentials::CredentialsError;
 pub use failure::Failure;
 pub use freshness::Freshness;
 pub use incoming::Incoming;
 pub use monitor::{Pool, Standing};
 pub use room::Room;
 
-use client::Connections;
+use client::{Connections, Connector, Tls, has_ended};
+use credentials::Credentials;
 use monitor::Monitor;
 use room::Memory;
 
@@ -37,49 +43,83 @@ pub struct Backend {
     pub name: String,
     url: BaseUrl,
     connections: Connections,
+    tls: Arc<Tls>,
+    credentials: Credentials,
+    coding: Coding,
+    /// Longest wait for the first byte and between any two.
+    timeout: Duration,
 }
 
 /// All configured PuppetDBs.
 #[derive(Debug)]
 pub struct Upstream {
     backends: Vec<Backend>,
-    coding: Coding,
-    limits: Limits,
+    /// Longest body that is held, in bytes.
+    max_body: usize,
     memory: Memory,
     monitor: Monitor,
 }
 
-/// What a backend's answer may cost.
-#[derive(Debug, Clone, Copy)]
-struct Limits {
-    /// Longest wait for the first byte and between any two.
-    timeout: Duration,
-    /// Longest body, in bytes.
-    max_body: usize,
+impl Backend {
+    /// Reads its files, so that what is wrong with them is told at once, and what is right is there
+    /// when one of them is replaced.
+    fn read_files(&self) {
+        let tls = self
+            .url
+            .is_secure()
+            .then(|| self.tls.config().err())
+            .flatten();
+        let tls = tls.map(Failure::Tls);
+        let told = self.credentials.add_to(&mut HeaderMap::new());
+        let told = told.err().map(Failure::Credentials);
+        for failure in tls.into_iter().chain(told) {
+            tracing::warn!(backend = self.name, %failure, "a backend cannot be asked");
+        }
+    }
+
+    /// The same failure, as one of TLS where that is to blame.
+    fn explain(&self, failure: Failure) -> Failure {
+        let (trouble, has_ended) = match &failure {
+            Failure::Unconnected(error) => (self.tls.explain(&**error), false),
+            Failure::Unanswered(error) => (self.tls.explain(error), has_ended(error)),
+            _ => return failure,
+        };
+        match trouble {
+            Some(trouble) => Failure::Tls(trouble),
+            None if has_ended && self.url.is_secure() && self.tls.shows_nothing() => {
+                Failure::Tls(TlsError::Ended)
+            }
+            None => failure,
+        }
+    }
 }
 
 impl Upstream {
     /// Prepares to ask the configured backends. Connects to none of them yet.
     pub fn new(config: &Config) -> Arc<Self> {
-        let urls = config.backends.iter().map(|backend| &backend.url);
-        let connector = client::connector(config.timeout, urls);
+        let names = client::names();
+        let trusted = client::trusted(config.backends.iter().map(|backend| &backend.url));
         let backends = config.backends.iter().zip(0..).map(|(backend, id)| {
-            let BackendConfig { name, url, .. } = backend.clone();
-            Backend {
+            let BackendConfig { name, url, access } = backend.clone();
+            let access = access.or(&config.access);
+            let timeout = access.timeout.unwrap_or(config.timeout);
+            let tls = Arc::new(Tls::of(&access, Arc::clone(&trusted)));
+            let backend = Backend {
                 id: BackendId(id),
                 name,
                 url,
-                connections: Connections::new(connector.clone()),
-            }
+                connections: Connections::new(Connector::new(timeout, &names, &tls)),
+                tls,
+                credentials: Credentials::of(&access),
+                coding: access.gzip.unwrap_or(Coding::Identity),
+                timeout,
+            };
+            backend.read_files();
+            backend
         });
-        let limits = Limits {
-            timeout: config.timeout,
-            max_body: config.max_body_bytes,
-        };
         Arc::new(Self {
             backends: backends.collect(),
-            coding: config.access.gzip.unwrap_or(Coding::Identity),
-            limits,
+            max_body: config.max_body_bytes,
             memory: Memory::of(config.held_at_most()),
             monitor: Monitor::new(config),
         })
@@ -97,7 +137,7 @@ impl Upstream {
 
     /// The longest answer that is held, in bytes.
     pub fn max_body(&self) -> usize {
-        self.limits.max_body
+        self.max_body
     }
 
     /// Whom a request asks now, and whom it does not for being out of service.

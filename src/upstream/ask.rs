@@ -15,7 +15,7 @@ use pdbmux_core::round::{BackendId, Part, Reply, effective_status};
 use tokio::time::Instant;
 
 use super::room::{Hold, NoRoom, Room};
-use super::{Backend, Failure, Incoming, Limits, Upstream, trace};
+use super::{Backend, Failure, Incoming, Upstream, trace};
 use crate::config::Coding;
 
 const AGENT: &str = concat!("pdbmux/", env!("CARGO_PKG_VERSION"));
@@ -176,7 +176,8 @@ impl Upstream {
     }
 
     async fn begin(&self, backend: BackendId, sent: Sent) -> Result<Response<Incoming>, Failure> {
-        let mut response = self.send(backend, sent, self.limits.timeout).await?;
+        let wait = self.backend(backend).timeout;
+        let mut response = self.send(backend, sent, wait).await?;
         let status = effective_status(response.status().as_u16());
         *response.status_mut() = status
             .try_into()
@@ -191,16 +192,21 @@ impl Upstream {
         sent: Sent,
         wait: Duration,
     ) -> Result<Response<Incoming>, Failure> {
+        let to = self.backend(backend);
         let Backend {
-            url, connections, ..
-        } = self.backend(backend);
+            url,
+            connections,
+            credentials,
+            coding,
+            ..
+        } = to;
         let target = url.target(&sent.target).map_err(Failure::Unsendable)?;
         let request = Request::builder()
             .uri(target)
             .header(HOST, url.host_and_port())
             .header(ACCEPT, "application/json")
             .header(USER_AGENT, AGENT);
-        let request = match self.coding {
+        let request = match coding {
             Coding::Identity => request,
             Coding::Gzip => request.header(ACCEPT_ENCODING, "gzip"),
         };
@@ -211,8 +217,11 @@ impl Upstream {
                 .header(CONTENT_TYPE, "application/json")
                 .body(Full::from(body)),
         };
-        let request = request.map_err(Failure::Unsendable)?;
-        Incoming::of(connections.send(url, request, wait).await?)
+        let mut request = request.map_err(Failure::Unsendable)?;
+        let told = credentials.add_to(request.headers_mut());
+        told.map_err(Failure::Credentials)?;
+        let answered = connections.send(url, request, wait).await;
+        Incoming::of(answered.map_err(|failure| to.explain(failure))?, wait)
     }
 
     /// Waits for the next bytes of a body; `None` at its end.
@@ -235,7 +244,7 @@ impl Upstream {
         mut body: Incoming,
         room: &Room,
     ) -> Result<(Bytes, Option<Incoming>), Failure> {
-        let max = self.limits.max_body;
+        let max = self.max_body;
         let promised = body.size_hint().exact();
         let fits =
             promised.is_none_or(|length| room.take(usize::try_from(length).unwrap_or(usize::MAX)));
@@ -261,7 +270,7 @@ impl Upstream {
         mut body: Incoming,
         room: &Room,
     ) -> Result<(Bytes, Option<Incoming>), Failure> {
-        let Limits { timeout, max_body } = self.limits;
+        let (timeout, max_body) = (body.timeout, self.max_body);
         let mut hold = Hold::new(&self.memory, timeout);
         let mut whole = Vec::new();
         let mut next = Some(beginning);

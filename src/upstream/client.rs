@@ -3,52 +3,97 @@
 mod connection;
 mod kept;
 mod resolve;
+mod tls;
 
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use http::Uri;
 use http::uri::Scheme;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioIo;
+use rustls::RootCertStore;
+use tokio::net::TcpStream;
+use tower_service::Service;
 
 use crate::config::BaseUrl;
 use crate::names::Names;
 use resolve::Resolve;
 
 pub(super) use connection::Incoming;
-pub(super) use kept::Connections;
+pub(super) use kept::{Connections, has_ended};
+pub(super) use tls::Tls;
+pub use tls::TlsError;
 
-/// Makes connections, to whichever backend.
-pub(super) type Connector = HttpsConnector<HttpConnector<Resolve>>;
-
-/// Builds the connector. The machine's trusted certificates are read only if a backend speaks TLS.
-pub(super) fn connector<'u>(
-    connect_timeout: Duration,
-    urls: impl IntoIterator<Item = &'u BaseUrl>,
-) -> Connector {
-    let mut http = HttpConnector::new_with_resolver(Resolve::new(Names::of_system()));
-    http.set_connect_timeout(Some(connect_timeout));
-    http.set_nodelay(true);
-    http.enforce_http(false);
-    let tls = urls.into_iter().any(|url| *url.scheme() == Scheme::HTTPS);
-    HttpsConnectorBuilder::new()
-        .with_tls_config(tls_config(tls))
-        .https_or_http()
-        .enable_http1()
-        .wrap_connector(http)
+/// Looks host names up as the machine does.
+pub(super) fn names() -> Resolve {
+    Resolve::new(Names::of_system())
 }
 
-/// TLS that trusts what the machine trusts. A certificate there that cannot be read is left out:
-/// the connection that would need it then says so.
-fn tls_config(tls: bool) -> rustls::ClientConfig {
-    let mut roots = rustls::RootCertStore::empty();
-    if tls {
+/// Makes connections to one backend.
+#[derive(Debug, Clone)]
+pub(super) struct Connector {
+    http: HttpConnector<Resolve>,
+    tls: Arc<Tls>,
+}
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+/// Bytes that are encrypted or not.
+type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
+
+impl Connector {
+    pub(super) fn new(connect_timeout: Duration, names: &Resolve, tls: &Arc<Tls>) -> Self {
+        let mut http = HttpConnector::new_with_resolver(names.clone());
+        http.set_connect_timeout(Some(connect_timeout));
+        http.set_nodelay(true);
+        http.enforce_http(false);
+        Self {
+            http,
+            tls: Arc::clone(tls),
+        }
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = Stream;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Stream, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.http.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let mut http = self.http.clone();
+        let tls = Arc::clone(&self.tls);
+        Box::pin(async move {
+            if uri.scheme() != Some(&Scheme::HTTPS) {
+                return Ok(MaybeHttpsStream::Http(http.call(uri).await?));
+            }
+            let name = tls.name(uri.host().unwrap_or_default())?;
+            let name = Arc::new(FixedServerNameResolver::new(name));
+            // As the files are now: a certificate that was replaced is used from here on.
+            HttpsConnector::new(http, tls.config()?, true, name)
+                .call(uri)
+                .await
+        })
+    }
+}
+
+/// What this machine trusts, read only if one of `urls` speaks TLS. A certificate there that cannot
+/// be read is left out: the connection that would need it then says so.
+pub(super) fn trusted<'u>(urls: impl IntoIterator<Item = &'u BaseUrl>) -> Arc<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    if urls.into_iter().any(BaseUrl::is_secure) {
         let found = rustls_native_certs::load_native_certs();
         for error in found.errors {
             tracing::warn!(%error, "a trusted certificate could not be read");
         }
         roots.add_parsable_certificates(found.certs);
     }
-    rustls::ClientConfig::builder()
-        .with_root_certificates(roots)
-        .with_no_client_auth()
+    Arc::new(roots)
 }

@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::time::Duration;
 
+use super::client::TlsError;
+use super::credentials::CredentialsError;
 use crate::gzip;
 
 /// Why a backend gave no usable answer. Its text is for the log: it may name addresses.
@@ -17,6 +19,12 @@ pub enum Failure {
     /// The connection broke before the answer began.
     #[error("no answer: {}", chain(.0))]
     Unanswered(hyper::Error),
+    /// No encrypted connection, or one that the backend does not take.
+    #[error("{0}")]
+    Tls(TlsError),
+    /// What it is to be told cannot be had.
+    #[error("{0}")]
+    Credentials(CredentialsError),
     /// Nothing came for as long as the configuration allows.
     #[error("nothing came for {0:?}")]
     Timeout(Duration),
@@ -55,6 +63,8 @@ impl Failure {
         let word = match self {
             Self::Unsendable(_) => "unsendable",
             Self::Unconnected(_) | Self::Unanswered(_) => "unreachable",
+            Self::Tls(_) => "tls",
+            Self::Credentials(_) => "credentials",
             Self::Timeout(_) => "timeout",
             Self::Cut(_) | Self::Gzip(gzip::Damage::Cut) => "cut",
             Self::TooLong(_) => "too-long",

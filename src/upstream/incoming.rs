@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::Response;
@@ -17,6 +18,8 @@ use crate::gzip::Gunzip;
 pub struct Incoming {
     sent: client::Incoming,
     coding: Coding,
+    /// Longest wait for the next part of it.
+    pub(super) timeout: Duration,
 }
 
 #[derive(Debug)]
@@ -28,7 +31,10 @@ enum Coding {
 impl Incoming {
     /// The answer with its body decompressed, and without the headers that say how it was sent. A
     /// coding that nobody asked for is read all the same, if it can be.
-    pub(super) fn of(response: Response<client::Incoming>) -> Result<Response<Self>, Failure> {
+    pub(super) fn of(
+        response: Response<client::Incoming>,
+        timeout: Duration,
+    ) -> Result<Response<Self>, Failure> {
         let (mut head, sent) = response.into_parts();
         let coding = match head.headers.get(CONTENT_ENCODING) {
             None => Coding::Identity,
@@ -43,7 +49,14 @@ impl Incoming {
         if let Coding::Gzip(_) = coding {
             head.headers.remove(CONTENT_LENGTH);
         }
-        Ok(Response::from_parts(head, Self { sent, coding }))
+        Ok(Response::from_parts(
+            head,
+            Self {
+                sent,
+                coding,
+                timeout,
+            },
+        ))
     }
 }
 
@@ -60,7 +73,7 @@ impl Body for Incoming {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
-        let Self { sent, coding } = self.get_mut();
+        let Self { sent, coding, .. } = self.get_mut();
         let mut sent = Pin::new(sent);
         let Coding::Gzip(gunzip) = coding else {
             return sent.poll_frame(context);

@@ -159,7 +159,7 @@ impl Upstream {
     pub async fn reach(&self, backend: BackendId) -> Result<(), Failure> {
         // A real query: one that never reaches the database would call a backend well that is not.
         let ask = Ask::own("/pdb/query/v4/nodes", &[("limit", "1")]);
-        let wait = self.limits.timeout;
+        let wait = self.backend(backend).timeout;
         match timeout(wait, self.ask(backend, &ask)).await {
             Ok(Ok(received)) if received.status == 200 => Ok(()),
             Ok(Ok(received)) => Err(Failure::Status(received.status)),

@@ -39,4 +39,5 @@ mod shape;
 mod source_fact;
 mod stream;
 mod stub;
+mod tls;
 mod transfer;

@@ -14,20 +14,15 @@ use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 use hyper::client::conn::http1;
-use hyper_rustls::MaybeHttpsStream;
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use super::Stream;
 use super::kept::Kept;
 use crate::upstream::Failure;
 
 /// What a connection buffers at most. Many of them may be read at once, and what is read of a part is
 /// noted at about its size.
 const BUFFERED: usize = 128 << 10;
-
-/// Bytes that are encrypted or not.
-pub(super) type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 
 /// How long a backend may take.
 #[derive(Debug, Clone, Copy)]

@@ -84,7 +84,7 @@ impl Connections {
 }
 
 /// Whether a connection ended before the first byte of an answer.
-fn has_ended(error: &hyper::Error) -> bool {
+pub(in crate::upstream) fn has_ended(error: &hyper::Error) -> bool {
     let mut causes = std::iter::successors(error.source(), |cause| (*cause).source());
     error.is_incomplete_message()
         || error.is_canceled()

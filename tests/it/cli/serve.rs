@@ -132,3 +132,67 @@ fn an_address_that_is_taken_ends_with_status_1_and_one_sentence() {
             "pdbmux: cannot listen on {address}: the address is in use\n"
         ));
 }
+
+/// Answers the first request on every connection with a refusal; what came.
+fn refusing(listener: &TcpListener) -> String {
+    let (mut stream, _) = listener.accept().unwrap();
+    let mut head = String::new();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    while !head.ends_with("\r\n\r\n") {
+        assert!(reader.read_line(&mut head).unwrap() > 0, "{head}");
+    }
+    let refusal = "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
+    stream.write_all(refusal.as_bytes()).unwrap();
+    head
+}
+
+#[test]
+fn secrets_that_backends_are_sent_are_in_no_log_however_much_is_logged() {
+    let dir = tempdir().unwrap();
+    let backend = TcpListener::bind("127.0.0.1:0").unwrap();
+    let password = dir.path().join("password");
+    fs::write(&password, "hush-password\n").unwrap();
+    let url = backend.local_addr().unwrap();
+    let mut command = std_program(&dir);
+    command
+        .env("PDBMUX_BACKENDS", format!("pdb-a=http://{url}"))
+        .env("PDBMUX_BACKEND_HEADERS", "X-Authentication=env:TOKEN")
+        .env("TOKEN", "hush-token")
+        .env("PDBMUX_BACKEND_USER", "reader")
+        .env(
+            "PDBMUX_BACKEND_PASSWORD",
+            format!("file:{}", password.display()),
+        )
+        .env("PDBMUX_HEALTH_PROBE_ENABLED", "false")
+        .env("PDBMUX_LOG_LEVEL", "trace")
+        .env("PDBMUX_LISTEN", "127.0.0.1:0");
+    let (mut running, line, mut log) = Running::start(&mut command);
+    let address = line.trim_end().rsplit(' ').next().unwrap();
+    let logged = std::thread::spawn(move || {
+        let mut text = String::new();
+        log.read_to_string(&mut text).unwrap();
+        text
+    });
+    let mut stream = TcpStream::connect(address).unwrap();
+    let request = "GET /pdb/query/v4/reports HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).unwrap();
+    let sent = refusing(&backend).to_ascii_lowercase();
+    assert!(
+        sent.contains("\r\nx-authentication: hush-token\r\n"),
+        "{sent}"
+    );
+    assert!(sent.contains("\r\nauthorization: basic "), "{sent}");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
+    running.signal("TERM");
+    assert!(running.0.wait().unwrap().success());
+    let logged = logged.join().unwrap();
+    assert!(logged.contains("answered"), "{logged}");
+    for text in [answer, logged] {
+        // The password as it is sent, too.
+        for secret in ["hush", "cmVhZGVyOmh1c2g"] {
+            assert!(!text.contains(secret), "{text}");
+        }
+    }
+}
