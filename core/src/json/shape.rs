@@ -10,14 +10,23 @@ use super::records::Span;
 /// Records of one array have the same members in the same order, and a key is often longer than
 /// its value. So the bytes that announce a member are guessed.
 #[derive(Debug)]
-pub(super) struct Shape([Announced; 8]);
+pub(super) struct Shape([Announced; MEMBERS]);
+
+/// How many members are guessed: those of a node, a report or an event.
+const MEMBERS: usize = 24;
+
+/// The most bytes that are guessed, in blocks: PuppetDB's longest keys of records.
+const BLOCKS: usize = 3;
+
+/// How long a block is.
+const BLOCK: usize = size_of::<u128>();
 
 /// A key with the bracket or comma before it and the colon after it.
 #[derive(Debug, Clone, Copy)]
 struct Announced {
-    bytes: u128,
+    blocks: [u128; BLOCKS],
     /// The bytes that count, all ones.
-    mask: u128,
+    masks: [u128; BLOCKS],
     known: Known,
 }
 
@@ -30,19 +39,63 @@ pub(super) struct Known {
     pub(super) place: Option<usize>,
 }
 
+impl Announced {
+    /// What no text begins with: it has a byte where the mask has none.
+    const NEVER: Self = Self {
+        blocks: [1; BLOCKS],
+        masks: [0; BLOCKS],
+        known: Known {
+            length: 0,
+            place: None,
+        },
+    };
+
+    /// `None` for what is too long.
+    fn by(bytes: &[u8], known: Known) -> Option<Self> {
+        let mut text = [0; BLOCKS * BLOCK];
+        let mut mask = [0; BLOCKS * BLOCK];
+        text.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        mask.get_mut(..bytes.len())?.fill(0xff);
+        Some(Self {
+            blocks: blocks(&text),
+            masks: blocks(&mask),
+            known,
+        })
+    }
+
+    #[inline(always)]
+    fn begins(&self, text: &[u8]) -> bool {
+        let Some(first) = text.first_chunk() else {
+            return false;
+        };
+        if u128::from_le_bytes(*first) & self.masks[0] != self.blocks[0] {
+            return false;
+        }
+        self.known.length <= BLOCK || self.goes_on(text)
+    }
+
+    #[inline(always)]
+    fn goes_on(&self, text: &[u8]) -> bool {
+        let Some(text) = text.first_chunk() else {
+            return false;
+        };
+        let [_, second, third] = blocks(text);
+        second & self.masks[1] == self.blocks[1] && third & self.masks[2] == self.blocks[2]
+    }
+}
+
+#[inline(always)]
+fn blocks(bytes: &[u8; BLOCKS * BLOCK]) -> [u128; BLOCKS] {
+    let mut blocks = [0; BLOCKS];
+    for (block, bytes) in blocks.iter_mut().zip(bytes.as_chunks().0) {
+        *block = u128::from_le_bytes(*bytes);
+    }
+    blocks
+}
+
 impl Default for Shape {
     fn default() -> Self {
-        // No text has a byte where the mask has none.
-        Self(
-            [Announced {
-                bytes: 1,
-                mask: 0,
-                known: Known {
-                    length: 0,
-                    place: None,
-                },
-            }; 8],
-        )
+        Self([Announced::NEVER; MEMBERS])
     }
 }
 
@@ -51,8 +104,7 @@ impl Shape {
     #[inline(always)]
     pub(super) fn guess(&self, member: usize, text: &[u8]) -> Option<Known> {
         let announced = self.0.get(member)?;
-        let begin = u128::from_le_bytes(*text.first_chunk()?);
-        (begin & announced.mask == announced.bytes).then_some(announced.known)
+        announced.begins(text).then_some(announced.known)
     }
 
     /// Remembers the bytes that announced a member.
@@ -61,19 +113,11 @@ impl Shape {
             length: bytes.len(),
             place,
         };
-        let mut padded = [0; 16];
-        let mut mask = [0; 16];
-        // Longer ones are always read.
-        if let (Some(announced), Some(begin)) =
-            (self.0.get_mut(member), padded.get_mut(..bytes.len()))
+        // What is too long is always read.
+        if let Some(guess) = self.0.get_mut(member)
+            && let Some(announced) = Announced::by(bytes, known)
         {
-            begin.copy_from_slice(bytes);
-            mask[..bytes.len()].fill(0xff);
-            *announced = Announced {
-                bytes: u128::from_le_bytes(padded),
-                mask: u128::from_le_bytes(mask),
-                known,
-            };
+            *guess = announced;
         }
         known
     }
