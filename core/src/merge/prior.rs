@@ -6,7 +6,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::json::{Kind, Records, ScanError, check_utf8, kind, quote};
-use crate::plan::{Ask, Doubt};
+use crate::plan::{Ask, Doubt, Unlisted};
 use crate::query::Sign;
 
 use super::Fan;
@@ -77,7 +77,9 @@ impl Fan {
     /// The question with what is known of its subqueries in their place.
     #[must_use]
     pub fn with_known(mut self, foreknown: &Foreknown) -> Self {
-        for ask in std::iter::once(&mut self.ask).chain(&mut self.further) {
+        let unlisted = self.unlisted.as_deref_mut().map(Unlisted::ask_mut);
+        let asks = std::iter::once(&mut self.ask).chain(&mut self.further);
+        for ask in asks.chain(unlisted) {
             *ask = foreknown.put_into(ask);
         }
         self.doubts.extend(foreknown.doubts());

@@ -63,6 +63,11 @@ impl Unlisted {
         self
     }
 
+    /// What is asked.
+    pub(crate) fn ask_mut(&mut self) -> &mut Ask {
+        &mut self.ask
+    }
+
     /// The same without the parameter for people's eyes (see [`Fan::pretty`]).
     pub(crate) fn pretty(mut self) -> Self {
         self.ask = self.ask.without("pretty");

@@ -1,5 +1,6 @@
 use super::*;
 use crate::merge::owners::{FreshnessMap, Shares};
+use crate::merge::prior::Foreknown;
 use crate::round::BackendId;
 
 /// Two backends that hold the same nodes, of which each owns every other one, or the first all.
@@ -139,5 +140,38 @@ fn what_cannot_be_told_apart_is_asked_for_with_what_can() {
         let asked = asked.split_once('?').unwrap().1.to_owned();
         let asked = Params::read(&asked).unwrap();
         assert_eq!(asked.get("query"), Some(expected), "{path} {query}");
+    }
+}
+
+#[test]
+fn what_is_known_of_subqueries_stands_in_what_is_asked_instead_too() {
+    let settings = Settings {
+        strategy: Strategy::Exact,
+        ..settings()
+    };
+    let failed =
+        r#"["in","certname",["extract","certname",["select_reports",["=","status","failed"]]]]"#;
+    for (path, query) in [
+        ("nodes", failed.to_owned()),
+        ("facts", format!(r#"["and",["=","name","a"],{failed}]"#)),
+        (
+            "resources",
+            format!(r#"["extract",[["function","count"]],{failed}]"#),
+        ),
+    ] {
+        let raw = crate::params::encode("query", &query);
+        let path = format!("/pdb/query/v4/{path}");
+        let route = Route::find(&path).unwrap().unwrap();
+        let Ok(Plan::Fan(mut fan)) = plan(&route, &Params::read(&raw).unwrap(), &settings) else {
+            panic!("{path} {query}")
+        };
+        let prior = fan.priors.pop().unwrap();
+        let known = prior.read(br#"[{"certname":"n1"}]"#).unwrap();
+        let fan = fan.with_known(&Foreknown(vec![(prior, known)]));
+        let asked = fan.among(&shares(4, true), 0).unwrap().ask.target();
+        assert!(
+            asked.contains("n1") && !asked.contains("select_reports"),
+            "{asked}"
+        );
     }
 }
