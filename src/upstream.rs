@@ -27,7 +27,7 @@ pub use failure::Failure;
 pub use freshness::Freshness;
 pub use incoming::Incoming;
 pub use monitor::{Pool, Standing};
-pub use room::Room;
+pub use room::{Hold, Room};
 
 use client::{Connections, Connector, Tls, has_ended};
 use credentials::Credentials;
@@ -57,6 +57,8 @@ pub struct Upstream {
     /// Longest body that is held, in bytes.
     max_body: usize,
     memory: Memory,
+    /// Longest wait for memory that is not for one backend's answer.
+    patience: Duration,
     monitor: Monitor,
 }
 
@@ -121,6 +123,7 @@ impl Upstream {
             backends: backends.collect(),
             max_body: config.max_body_bytes,
             memory: Memory::of(config.held_at_most()),
+            patience: config.timeout,
             monitor: Monitor::new(config),
         })
     }
@@ -138,6 +141,19 @@ impl Upstream {
     /// The longest answer that is held, in bytes.
     pub fn max_body(&self) -> usize {
         self.max_body
+    }
+
+    /// Waits for this much memory.
+    ///
+    /// # Errors
+    ///
+    /// How long was waited, if none came free in time.
+    pub async fn hold(&self, bytes: usize) -> Result<Hold, Duration> {
+        let wait = self.patience;
+        let mut hold = Hold::new(&self.memory, wait);
+        let taken = hold.grow(&Room::unbounded(), bytes, 0).await;
+        taken.map_err(|_| wait)?;
+        Ok(hold)
     }
 
     /// Whom a request asks now, and whom it does not for being out of service.

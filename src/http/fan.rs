@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::respond::Standing;
 use super::rounds::Completeness;
 use super::serve::App;
-use super::stream::{Begun, Streamed};
+use super::stream::{AHEAD, Begun, Streamed};
 use crate::upstream::{Asked, Failure, Pool, Received, Room};
 use crate::work;
 
@@ -100,9 +100,13 @@ impl App {
             while let Some(plan) = done.streamed()
                 && gathered.round.iter().any(|asked| asked.rest.is_some())
             {
-                if let Some(begun) = self.begin(plan, &mut gathered, since).await {
-                    gathered.round.append(&mut failed);
-                    return self.conclude_stream(&fan, gathered, begun);
+                match self.begin(plan, &mut gathered, since).await {
+                    Ok(None) => {}
+                    Ok(Some(begun)) => {
+                        gathered.round.append(&mut failed);
+                        return self.conclude_stream(&fan, gathered, begun);
+                    }
+                    Err(waited) => return Conclusion::Full(waited),
                 }
                 if !fan.is_undivided() {
                     let known = failed.len();
@@ -133,31 +137,37 @@ impl App {
     }
 
     /// Begins to write what comes of a round, if that can be. Otherwise the round has changed: it is
-    /// there whole, or something of it turned out to be damaged.
+    /// there whole, or something of it turned out to be damaged. If there was no memory for it, how
+    /// long that was waited for.
     async fn begin(
         self: &Arc<Self>,
         plan: &RecordMerge,
         gathered: &mut Gathered,
         since: Instant,
-    ) -> Option<Begun> {
+    ) -> Result<Option<Begun>, Duration> {
         let comes_in_order = self.comes_in_order(plan, gathered, since).await;
         let (round, map) = (&mut gathered.round, gathered.map.as_ref());
         let begun = if comes_in_order {
-            self.begin_stream(plan, round, map).await
+            let hold = if plan.is_ordered_here() {
+                Some(self.upstream.hold(AHEAD).await?)
+            } else {
+                None
+            };
+            self.begin_stream(plan, round, map, hold).await
         } else {
             let before = failures(round);
             self.upstream.receive_rest(round).await;
             if failures(round) > before {
-                return None;
+                return Ok(None);
             }
             self.begin_sorted(plan, round, map).await
         };
         match begun {
-            Ok(begun) => Some(begun),
+            Ok(begun) => Ok(Some(begun)),
             Err(mut damaged) => {
                 damaged.retain(|(backend, damage)| !self.distrust(*backend, *damage));
                 blame(round, damaged);
-                None
+                Ok(None)
             }
         }
     }

@@ -25,9 +25,12 @@ use super::body::{Body, gather, gather_slowly};
 use super::fan::{Gathered, note_dropped, successes};
 use super::rounds::Completeness;
 use super::serve::App;
-use crate::upstream::{Asked, Failure, Incoming, Upstream};
+use crate::upstream::{Asked, Failure, Hold, Incoming, Upstream};
 use crate::work;
 use feed::{Feeds, Next};
+
+/// What is read ahead of backends that wait for others, while an answer is written in order.
+pub(super) const AHEAD: usize = 4 << 20;
 
 /// How much of a beginning is read at once: what is known of its records takes about as much.
 const SLICE: usize = 256 << 10;
@@ -78,6 +81,8 @@ struct Writing {
     is_over: bool,
     /// Counts among the answers that are held or written.
     _held: Arc<()>,
+    /// Memory for what has to be read ahead, where there is an order.
+    _ahead: Option<Hold>,
 }
 
 impl App {
@@ -88,13 +93,14 @@ impl App {
         plan: &RecordMerge,
         round: &mut [Asked],
         map: Option<&Arc<FreshnessMap>>,
+        hold: Option<Hold>,
     ) -> Result<Begun, Vec<(BackendId, Damage)>> {
         let contributors = Contributors::of(round);
         let is_ranked = plan.keep == Keep::First && !plan.is_ordered_here();
         let is_map_missing = is_ranked && contributors.sources.len() > 1 && map.is_none();
         let map = map.map(Arc::clone);
         let merge = Stream::new(plan, &contributors.sources, map, &self.settings.backends);
-        let mut writing = self.writing(merge, contributors.sources.clone());
+        let mut writing = self.writing(merge, contributors.sources.clone(), hold);
         writing.map = is_map_missing.then(|| self.newer_map()).into();
         // What is there is read before the head is written: a page of some server in between is no
         // answer.
@@ -138,7 +144,7 @@ impl App {
         let contributors = Contributors::of(round);
         let (names, sources) = (&self.settings.backends, &contributors.sources);
         let merge = Stream::of_sorted(plan, sources, map.map(Arc::clone), names);
-        let mut writing = self.writing(merge, sources.clone());
+        let mut writing = self.writing(merge, sources.clone(), None);
         let mut damaged = Vec::new();
         for (body, backend) in contributors.bodies.iter().cloned().zip(sources) {
             let plan = plan.clone();
@@ -163,7 +169,12 @@ impl App {
         }
     }
 
-    fn writing(self: &Arc<Self>, merge: Stream, sources: Vec<BackendId>) -> Writing {
+    fn writing(
+        self: &Arc<Self>,
+        merge: Stream,
+        sources: Vec<BackendId>,
+        ahead: Option<Hold>,
+    ) -> Writing {
         Writing {
             app: Arc::clone(self),
             merge: Arc::new(Mutex::new(merge)),
@@ -174,6 +185,7 @@ impl App {
             ready: VecDeque::from([Bytes::from_static(b"[")]),
             is_over: false,
             _held: Arc::clone(&self.held),
+            _ahead: ahead,
         }
     }
 

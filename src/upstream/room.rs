@@ -103,7 +103,7 @@ impl Room {
 
 /// A body's part of the memory, which it has for as long as it is.
 #[derive(Debug)]
-pub(super) struct Hold {
+pub struct Hold {
     memory: Memory,
     taken: Option<OwnedSemaphorePermit>,
     wait: Duration,

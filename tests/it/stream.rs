@@ -278,12 +278,17 @@ async fn under_static_a_backend_is_not_read_while_all_it_sends_can_only_wait() {
         answer.chunk(format!("{comma}{record}"))
     });
     b.on(FACTS, answer.chunk("]").open(&sent).last_chunk());
-    let mux = streaming(&[&a, &b], Strategy::Static, Duration::ZERO).await;
+    let mux = Pdbmux::with(&[&a, &b], |config| {
+        config.merge = Strategy::Static;
+        config.facts_ttl = Duration::ZERO;
+        config.buffer_bytes = 1;
+    })
+    .await;
     let mut client = mux.connect().await;
     client.send(request("GET", FACTS)).await;
     b.until_seen(2).await;
-    // As long as b would need, and not longer than a may be silent.
-    tokio::time::sleep(SHORT / 2).await;
+    // Longer than b would need.
+    tokio::time::sleep(SHORT).await;
     assert!(!sent.is_open(), "64 MB were taken from b that wait for a");
     gate.open();
     let response = client.response().await;

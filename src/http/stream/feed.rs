@@ -2,11 +2,10 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::FutureExt;
 use futures_util::stream::{BoxStream, StreamExt};
 use tokio::time::Instant;
 
@@ -14,6 +13,9 @@ use crate::upstream::Failure;
 
 /// How long a body may go unread. A PuppetDB gives up a client that takes nothing for 30 seconds.
 const UNREAD: Duration = Duration::from_secs(8);
+/// How much is read of it then. A sender notices once a third of its buffer, which may be 4 MB, is
+/// free again.
+const MOVED: usize = 512 << 10;
 
 /// What comes of a body: more bytes, or its end.
 pub(super) type Next = Option<Result<Bytes, Failure>>;
@@ -31,7 +33,23 @@ pub(super) struct Feeds {
 struct Feed {
     /// What came before it was wanted.
     ahead: VecDeque<Next>,
+    /// How much more may be read before it is wanted.
+    allowed: usize,
     rest: BoxStream<'static, Result<Bytes, Failure>>,
+}
+
+impl Feed {
+    /// Reads ahead as far as that is allowed.
+    fn poll_ahead(&mut self, context: &mut Context<'_>) {
+        while self.allowed > 0 && !matches!(self.ahead.back(), Some(None | Some(Err(_)))) {
+            let Poll::Ready(next) = self.rest.poll_next_unpin(context) else {
+                return;
+            };
+            let length = next.as_ref().and_then(|next| next.as_ref().ok());
+            self.allowed = self.allowed.saturating_sub(length.map_or(0, Bytes::len));
+            self.ahead.push_back(next);
+        }
+    }
 }
 
 impl Feeds {
@@ -51,7 +69,11 @@ impl Feeds {
         rest: BoxStream<'static, Result<Bytes, Failure>>,
     ) {
         let ahead = ahead.into_iter().map(|bytes| Some(Ok(bytes))).collect();
-        self.bodies.push(Feed { ahead, rest });
+        self.bodies.push(Feed {
+            ahead,
+            allowed: 0,
+            rest,
+        });
     }
 
     /// How many bytes came before they were wanted.
@@ -67,6 +89,11 @@ impl Feeds {
         let turn = self.turn % wanted.len().max(1);
         let (later, first) = wanted.split_at(turn);
         poll_fn(|context| {
+            for (feed, at) in self.bodies.iter_mut().zip(0u16..) {
+                if !wanted.contains(&at) {
+                    feed.poll_ahead(context);
+                }
+            }
             for at in first.iter().chain(later) {
                 let feed = &mut self.bodies[usize::from(*at)];
                 if let Some(next) = feed.ahead.pop_front() {
@@ -81,20 +108,15 @@ impl Feeds {
         .await
     }
 
-    /// Takes a little of the bodies that are not wanted, lest their backends take pdbmux for gone.
+    /// Allows to read a little of the bodies that are not wanted, lest their backends take pdbmux for
+    /// gone.
     fn keep_moving(&mut self, wanted: &[u16]) {
         if self.moved.elapsed() < UNREAD {
             return;
         }
         self.moved = Instant::now();
         for (feed, at) in self.bodies.iter_mut().zip(0u16..) {
-            let is_over = matches!(feed.ahead.back(), Some(None | Some(Err(_))));
-            if !wanted.contains(&at)
-                && !is_over
-                && let Some(next) = feed.rest.next().now_or_never()
-            {
-                feed.ahead.push_back(next);
-            }
+            feed.allowed = if wanted.contains(&at) { 0 } else { MOVED };
         }
     }
 }
