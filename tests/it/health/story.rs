@@ -1,7 +1,8 @@
 //! A backend's life in one run: what is shown, what is logged, and who is asked at each step.
 
+use std::cell::RefCell;
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::Once;
 
 use super::*;
 use crate::harness::SHORT;
@@ -12,16 +13,35 @@ struct Story {
     b: Stub,
     c: Stub,
     mux: Pdbmux,
-    log: Log,
 }
 
-/// The daemon's log.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+thread_local! {
+    /// The log of the daemon that runs in this thread.
+    static LOGGED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+struct Log;
+
+impl Log {
+    /// Begins to keep the log. One subscriber serves all threads: with one for each, a place in the code
+    /// that another test came to first may never log.
+    fn keep() {
+        static KEPT: Once = Once::new();
+        KEPT.call_once(|| {
+            let subscriber = tracing_subscriber::fmt()
+                .with_writer(|| Self)
+                .with_ansi(false)
+                .with_target(false)
+                .without_time()
+                .finish();
+            tracing::subscriber::set_global_default(subscriber).unwrap();
+        });
+    }
+}
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
+        LOGGED.with_borrow_mut(|logged| logged.write(bytes))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -46,8 +66,8 @@ const WELL: Shown = Shown {
 
 impl Story {
     /// What the log says of a backend's probes since it was last looked at, without the details.
-    fn told(&self) -> Vec<String> {
-        let text = String::from_utf8(std::mem::take(&mut *self.log.0.lock().unwrap())).unwrap();
+    fn told() -> Vec<String> {
+        let text = String::from_utf8(LOGGED.take()).unwrap();
         let of_probes = text.lines().filter(|line| line.contains(PROBE));
         let told = of_probes.map(|line| {
             let (message, details) = line.split_once(" backend=").unwrap();
@@ -89,7 +109,7 @@ impl Story {
         };
         assert_eq!((response.ok(), response.backends()), ("[]", Some(of)));
         assert_eq!(response.missing(), missing);
-        assert_eq!(self.told(), told);
+        assert_eq!(Self::told(), told);
     }
 }
 
@@ -99,15 +119,7 @@ const BACK: &str = "pdb-b: INFO a backend is in service again";
 #[tokio::test]
 async fn a_backend_dies_hangs_starts_is_misconfigured_and_recovers() {
     // R007, R157, R158, R160-R162, R166, R168, R170-R173, R184, R185, R187, R189, R190, R192-R195.
-    let log = Log::default();
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_writer(move || writer.clone())
-        .with_ansi(false)
-        .with_target(false)
-        .without_time()
-        .finish();
-    let _logging = tracing::subscriber::set_default(subscriber);
+    Log::keep();
     let (a, b) = (backend(running()).await, backend(running()).await);
     let c = backend(Answer::status(404, "no such path")).await;
     let mux = probing_with(&[&a, &b, &c], |config| {
@@ -115,7 +127,7 @@ async fn a_backend_dies_hangs_starts_is_misconfigured_and_recovers() {
         config.timeout = SHORT;
     })
     .await;
-    let story = Story { a, b, c, mux, log };
+    let story = Story { a, b, c, mux };
     let b = &story.b;
     let becomes = |probe: Answer, answers: Answer| {
         b.on(PROBE, probe)
