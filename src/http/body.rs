@@ -35,7 +35,7 @@ enum Kind {
         bytes: BoxStream<'static, Result<Bytes, Failure>>,
         length: Option<u64>,
         /// Why it breaks off, until what came before is written.
-        failure: Option<Failure>,
+        failure: Option<Box<Failure>>,
     },
 }
 
@@ -164,7 +164,7 @@ impl http_body::Body for Body {
             })),
             Kind::Passing { bytes, failure, .. } => {
                 if let Some(failure) = failure.take() {
-                    return Poll::Ready(Some(Err(failure)));
+                    return Poll::Ready(Some(Err(*failure)));
                 }
                 match ready!(bytes.poll_next_unpin(context)) {
                     None => Poll::Ready(None),
@@ -172,7 +172,7 @@ impl http_body::Body for Body {
                     Some(Err(why)) => {
                         // A body that fails ends the connection with all that is not written by
                         // then, the head included; one that waits has it written.
-                        *failure = Some(why);
+                        *failure = Some(Box::new(why));
                         context.waker().wake_by_ref();
                         Poll::Pending
                     }

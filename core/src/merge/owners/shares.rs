@@ -202,7 +202,7 @@ impl Share {
         self.listed
     }
 
-    /// The nodes whose number shows whether [`owned`](Self::owned) still selects what it should; `None`
+    /// The nodes whose number shows whether its condition still selects what it should; `None`
     /// for all that the backend holds.
     pub fn watched(&self) -> Option<&Watched> {
         self.watched.as_ref()

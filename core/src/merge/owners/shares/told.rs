@@ -113,14 +113,14 @@ impl Told {
 /// Since when the facts of a node must have come, so that fewer than `most` certnames tell the rest of `owned`
 /// from `stale`; the time that takes the fewest.
 fn boundary(owned: &[Held<'_>], stale: &[Held<'_>], most: usize) -> Option<Timestamp> {
-    let timed = |nodes: &[Held<'_>], is_owned: bool| -> Vec<(Timestamp, bool)> {
+    let with_times = |nodes: &[Held<'_>], is_owned: bool| -> Vec<(Timestamp, bool)> {
         let times = nodes.iter().filter_map(|(_, at)| *at);
         times.map(|at| (at, is_owned)).collect()
     };
-    let mut times = timed(owned, true);
+    let mut times = with_times(owned, true);
     // With every time for a recent one, what is stale must be listed, and owned nodes without one.
     let mut listed = stale.len() + owned.len() - times.len();
-    times.extend(timed(stale, false));
+    times.extend(with_times(stale, false));
     times.sort_unstable();
     let mut best = None;
     for pair in times.windows(2) {
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     /// Nodes with these names and times in seconds; 0 for none.
-    fn held<'n>(nodes: &'n [(String, u16)]) -> Vec<Held<'n>> {
+    fn held(nodes: &[(String, u16)]) -> Vec<Held<'_>> {
         let at = |at: u16| Timestamp::from_second(at.into()).ok().filter(|_| at > 0);
         let nodes = nodes.iter();
         nodes
