@@ -29,7 +29,7 @@ pub(crate) fn upstream(run: &Path, backends: &[Files], cached: &Path) -> Result<
     // Whatever asks with a condition gets what the backend owns; a count is a count.
     let mut servers = String::from(
         "map $args $counts { default 0; ~count 1; }\n\
-         map $args $facts { default facts.json; ~query= owned.json; }\n",
+         map $request_method$args $facts { default facts.json; ~POST owned.json; ~query= owned.json; }\n",
     );
     for backend in backends {
         let port = free_port()?;
@@ -39,7 +39,7 @@ pub(crate) fn upstream(run: &Path, backends: &[Files], cached: &Path) -> Result<
             "server {{ listen 127.0.0.1:{port} backlog=1024 reuseport; default_type application/json;\n\
              location = /pdb/query/v4/nodes {{ if ($counts) {{ rewrite ^ /count.json last; }} alias {folder}/nodes.json; }}\n\
              location = /count.json {{ root {folder}; }}\n\
-             location = /pdb/query/v4/facts {{ alias {folder}/$facts; }}\n\
+             location = /pdb/query/v4/facts {{ alias {folder}/$facts; error_page 405 =200 $uri; }}\n\
              location ~ ^/pdb/query/v4/facts/(small|large)$ {{ alias {cached}/$1.json; }}\n\
              location = /pdb/meta/v1/version {{ return 200 '{{\"version\":\"8.4.1\"}}'; }}\n\
              location = /status/v1/services/puppetdb-status {{ return 200 '{{\"state\":\"running\",\"status\":{{\"maintenance_mode?\":false,\"read_db_up?\":true}}}}'; }} }}",
