@@ -104,7 +104,8 @@ impl App {
             };
         };
         if let Some(entry) = cache.answers.fresh(&key).await {
-            return self.hit(cache, &key, entry, want).await;
+            cache.answers.served_current();
+            return self.stored(&key, entry, want, Origin::Hit).await;
         }
         let flight = cache.flights.join(&key, || {
             let (app, fan, key) = (Arc::clone(self), fan.clone(), key.clone());
@@ -115,7 +116,11 @@ impl App {
             return respond::internal_error();
         };
         let response = match &*landed {
-            Landed::Entry(entry) => return self.hit(cache, &key, entry.clone(), want).await,
+            Landed::Entry(entry) => {
+                cache.answers.served_current();
+                let entry = entry.clone();
+                return self.stored(&key, entry, want, Origin::Hit).await;
+            }
             Landed::Stored(entry) => {
                 cache.answers.served_current();
                 self.of_entry(&key, entry.clone(), want).await
@@ -138,7 +143,10 @@ impl App {
             }
             Landed::Failed(conclusion) => {
                 if let Some(entry) = cache.answers.of_any_age(&key).await {
-                    return self.stale(cache, &key, entry, want).await;
+                    cache.answers.served_stale();
+                    let age = entry.age();
+                    tracing::warn!(?age, "every backend failed: an older answer is served");
+                    return self.stored(&key, entry, want, Origin::Stale).await;
                 }
                 self.respond(conclusion.clone())
             }
@@ -208,29 +216,16 @@ impl App {
 }
 
 impl App {
-    async fn hit(
+    /// The response of a stored entry, which says where it comes from and how old it is.
+    async fn stored(
         self: &Arc<Self>,
-        cache: &AnswerCache,
         key: &str,
         entry: Entry,
         want: Want,
+        origin: Origin,
     ) -> Response<Body> {
-        cache.answers.served_current();
         let age = entry.age();
-        respond::dated(self.of_entry(key, entry, want).await, Origin::Hit, age)
-    }
-
-    async fn stale(
-        self: &Arc<Self>,
-        cache: &AnswerCache,
-        key: &str,
-        entry: Entry,
-        want: Want,
-    ) -> Response<Body> {
-        cache.answers.served_stale();
-        let age = entry.age();
-        tracing::warn!(?age, "every backend failed: an older answer is served");
-        respond::dated(self.of_entry(key, entry, want).await, Origin::Stale, age)
+        respond::dated(self.of_entry(key, entry, want).await, origin, age)
     }
 
     /// The response of the entry under `key`.
