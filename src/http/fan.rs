@@ -368,11 +368,16 @@ impl App {
                     bodies,
                 }
             }
-            Outcome::Replay(at) => match round.into_iter().nth(at).map(|asked| asked.result) {
-                Some(Ok(received)) => {
+            Outcome::Replay(at) => match round.into_iter().nth(at) {
+                Some(Asked {
+                    backend,
+                    result: Ok(received),
+                    ..
+                }) => {
                     if received.status >= 500 {
                         self.rounds.count(Completeness::Partial, 0);
                     }
+                    self.note_locked_out(backend, received.status);
                     Conclusion::Replay(received)
                 }
                 _ => Conclusion::Nothing(Vec::new()),

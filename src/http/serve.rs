@@ -216,6 +216,18 @@ impl App {
         }
     }
 
+    /// Tells of a refusal that is about pdbmux itself, whatever its client asked.
+    pub(super) fn note_locked_out(&self, backend: BackendId, status: u16) {
+        if matches!(status, 401 | 403) {
+            let backend = self.name(backend);
+            tracing::warn!(
+                backend,
+                status,
+                "a backend does not let pdbmux ask: is it in the backend's allow-list?"
+            );
+        }
+    }
+
     pub(super) fn missing(&self, without: &Without) -> Vec<(String, String)> {
         without
             .iter()

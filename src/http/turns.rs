@@ -123,8 +123,10 @@ impl App {
             },
         };
         if let Some(at) = replay
-            && let Ok(received) = round.swap_remove(at).result
+            && let asked = round.swap_remove(at)
+            && let Ok(received) = asked.result
         {
+            self.note_locked_out(asked.backend, received.status);
             return Taken::Refused(received);
         }
         let mut skipped = pool.skipped;
