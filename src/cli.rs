@@ -17,7 +17,7 @@ use init::Present;
 
 pub use healthcheck::HealthcheckError;
 pub use init::InitError;
-pub use serve::{BindError, bind, shutdown};
+pub use serve::shutdown;
 
 /// Serve one PuppetDB query API in front of several PuppetDBs.
 ///

@@ -44,6 +44,8 @@ pub use value::ValueError;
 pub struct Config {
     /// Where to serve (R269).
     pub listen: Listen,
+    /// Where to tell operators how pdbmux is; nowhere if not set.
+    pub admin_listen: Option<Listen>,
     /// In configured order, names unique (R270); empty only where nothing is served.
     pub backends: Vec<BackendConfig>,
     /// How owners are chosen for facts (R272).
@@ -127,6 +129,7 @@ impl Default for Config {
                 host: None,
                 port: 8080,
             },
+            admin_listen: None,
             backends: Vec::new(),
             merge: Strategy::Freshness,
             timeout: Duration::from_secs(10),

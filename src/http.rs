@@ -1,8 +1,10 @@
 //! The client's side: connections, requests, and the answers' heads and bodies.
 
+mod admin;
 mod body;
 mod cached;
 mod connection;
+mod current;
 mod encoding;
 mod explain;
 mod fan;
@@ -19,5 +21,6 @@ mod shares;
 mod stream;
 mod turns;
 
+pub(crate) use current::Current;
 pub(crate) use serve::App;
-pub(crate) use server::{Patience, serve};
+pub(crate) use server::{Ending, serve};

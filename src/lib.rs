@@ -3,10 +3,12 @@
 mod cache;
 pub mod cli;
 pub mod config;
+pub mod daemon;
 pub mod demo;
 mod flight;
 mod gzip;
 mod http;
+pub mod listener;
 pub mod names;
 pub mod upstream;
 mod work;
@@ -15,21 +17,20 @@ use std::future::Future;
 
 use tokio::net::TcpListener;
 
-use crate::http::{App, Patience};
 use config::Config;
+use listener::{Audience, Listener};
 
-/// Serves `listener` until `shutdown`, then lets the answers under way end, for as long as the
-/// configuration allows.
-///
-/// The listener is served at once, whatever state the backends are in.
+/// Serves clients on `listener` until `shutdown`, then lets the answers under way end, for as long as
+/// the configuration allows.
 pub async fn run(
     config: Config,
     listener: TcpListener,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) {
-    let patience = Patience::of(&config);
-    let app = App::new(&config);
-    let mut probes = upstream::prober::start(app.upstream(), &config);
-    http::serve(app, listener, patience, shutdown).await;
-    probes.shutdown().await;
+    let listener = Listener {
+        at: config.listen.clone(),
+        audience: Audience::Clients,
+        socket: listener,
+    };
+    daemon::run(config, vec![listener], shutdown).await;
 }

@@ -7,8 +7,9 @@ use anyhow::Context;
 use clap::Parser;
 use pdbmux::cli::{self, Cli, Job};
 use pdbmux::config::{Config, Environment, LogFormat};
-use pdbmux::demo;
+use pdbmux::listener::{Audience, Listener};
 use pdbmux::names::Names;
+use pdbmux::{daemon, demo};
 use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
@@ -34,9 +35,15 @@ async fn serve(config: Config, notes: &[String]) -> anyhow::Result<()> {
         tracing::warn!("{note}");
     }
     let shutdown = cli::shutdown().context("cannot wait for signals")?;
-    let listener = cli::bind(&config.listen, &Names::of_system()).await?;
-    tracing::info!("listening on {}", listener.local_addr()?);
-    pdbmux::run(config, listener, shutdown).await;
+    let listeners = Listener::open_all(&config, &Names::of_system()).await?;
+    for listener in &listeners {
+        let address = listener.socket.local_addr()?;
+        match listener.audience {
+            Audience::Clients => tracing::info!("listening on {address}"),
+            Audience::Operators => tracing::info!("telling operators on {address}"),
+        }
+    }
+    daemon::run(config, listeners, shutdown).await;
     Ok(())
 }
 
@@ -44,7 +51,10 @@ async fn serve(config: Config, notes: &[String]) -> anyhow::Result<()> {
 async fn demo(config: Config) -> anyhow::Result<()> {
     init_log(&config);
     let stop = cli::shutdown().context("cannot wait for signals")?;
-    let listener = cli::bind(&config.listen, &Names::of_system()).await?;
+    let at = config.listen.clone();
+    let Listener {
+        socket: listener, ..
+    } = Listener::open(at, Audience::Clients, &Names::of_system()).await?;
     let proxy = |samples: Vec<_>, listener, shutdown| {
         pdbmux::run(
             Config {

@@ -2,7 +2,7 @@
 //! help, the man page and docs/configuration.md are all made from it.
 
 use super::value::{self, ValueError};
-use super::{Config, access, backend, duration};
+use super::{Config, Listen, access, backend, duration};
 
 /// One key of the configuration.
 #[derive(Debug)]
@@ -115,6 +115,14 @@ pub static KEYS: &[Key] = &[
          IPv6; an IPv6 host stands in brackets.",
     )
     .flag("listen"),
+    scalar!(
+        admin_listen,
+        "HOST:PORT",
+        |text: &str| text.parse().map(Some),
+        |at: &Option<Listen>| at.as_ref().map_or_else(String::new, ToString::to_string),
+        "Address and port to tell operators how pdbmux is, without encryption and apart from the \
+         API. Without it that is told at listen alone.",
+    ),
     Key {
         name: "backends",
         hint: "NAME=URL,...",

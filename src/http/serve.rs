@@ -25,6 +25,7 @@ use super::pql::Translations;
 use super::replay::Addresses;
 use super::respond;
 use super::rounds::Rounds;
+use super::server::Patience;
 use crate::config::Config;
 use crate::upstream::{Failure, Freshness, Upstream};
 
@@ -46,6 +47,7 @@ pub(crate) struct App {
     pub(super) max_listed: usize,
     bounds: Bounds,
     draining: CancellationToken,
+    patience: Patience,
     /// `None` if it is turned off.
     pub(super) compression: Option<Compression>,
     /// `None` if it is turned off (R209).
@@ -69,6 +71,7 @@ impl App {
             max_listed: config.max_listed_nodes,
             bounds: Bounds::of(config),
             draining: CancellationToken::new(),
+            patience: Patience::of(config),
             compression: Compression::of(config),
             cache: AnswerCache::of(config),
             upstream,
@@ -80,9 +83,25 @@ impl App {
         &self.upstream
     }
 
+    /// How long clients whose connections begin now may take.
+    pub(crate) fn patience(&self) -> Patience {
+        self.patience
+    }
+
     /// Tells those who ask that this process is about to end.
     pub(crate) fn drain(&self) {
         self.draining.cancel();
+    }
+
+    /// What the endpoints for those who watch pdbmux tell of.
+    pub(super) fn watched(&self) -> Watched<'_> {
+        Watched {
+            upstream: &self.upstream,
+            addresses: &self.addresses,
+            rounds: &self.rounds,
+            draining: &self.draining,
+            cache: self.cache.as_ref(),
+        }
     }
 
     /// Answers a request, whatever becomes of it: a panic below here is a fault of pdbmux and costs
@@ -113,14 +132,7 @@ impl App {
     ) -> Response<Body> {
         let path = request.uri().path().to_owned();
         if let Some(endpoint) = Endpoint::at(&path) {
-            let watched = Watched {
-                upstream: &self.upstream,
-                addresses: &self.addresses,
-                rounds: &self.rounds,
-                draining: &self.draining,
-                cache: self.cache.as_ref(),
-            };
-            return endpoint.answer(request.method(), watched).await;
+            return endpoint.answer(request.method(), self.watched()).await;
         }
         let route = match Route::find(&path) {
             Ok(Some(route)) if route.row.rule != Rule::Write => route,

@@ -1,7 +1,6 @@
 //! Accepting connections, and letting them end.
 
 use std::convert::Infallible;
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,13 +10,14 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
-use super::App;
 use super::body::Body;
 use super::connection::{Pace, Watched};
+use super::{Current, admin};
 use crate::config::Config;
+use crate::listener::{Audience, Listener};
 
 /// Pause after a failed accept: the reason is mostly a lack of file descriptors, which ends when a
 /// connection does.
@@ -30,7 +30,7 @@ pub(crate) struct Patience {
     pub(crate) header: Duration,
     /// Without any request.
     pub(crate) idle: Duration,
-    /// For the answers under way when the daemon stops.
+    /// For the answers under way when a listener closes.
     pub(crate) drain: Duration,
 }
 
@@ -44,23 +44,28 @@ impl Patience {
     }
 }
 
-/// Serves `listener` until `shutdown`, then lets the answers under way end.
-pub(crate) async fn serve(
-    app: Arc<App>,
-    listener: TcpListener,
-    patience: Patience,
-    shutdown: impl Future<Output = ()>,
-) {
+/// How the end of a listener is told to it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ending {
+    /// No new connections; those there are may end their answers.
+    pub(crate) closed: CancellationToken,
+    /// No connections at all.
+    pub(crate) cut: CancellationToken,
+}
+
+/// Serves `listener` until it is told to close, then lets the answers under way end.
+pub(crate) async fn serve(current: Arc<Current>, listener: Listener, ending: Ending) {
+    let Listener {
+        audience, socket, ..
+    } = listener;
     let graceful = GracefulShutdown::new();
-    let cut = CancellationToken::new();
-    let mut shutdown = std::pin::pin!(shutdown);
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = &mut shutdown => break,
+            accepted = socket.accept() => accepted,
+            () = ending.closed.cancelled() => break,
         };
         match accepted {
-            Ok((stream, _)) => accept(&app, stream, patience, &graceful, cut.clone()),
+            Ok((stream, _)) => accept(&current, audience, stream, &graceful, ending.cut.clone()),
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -68,22 +73,22 @@ pub(crate) async fn serve(
         }
     }
     // No new connections while the old ones end.
-    drop(listener);
-    app.drain();
+    drop(socket);
+    let drain = current.app().patience().drain;
     tracing::info!(connections = graceful.count(), "draining");
-    if tokio::time::timeout(patience.drain, graceful.shutdown())
+    if tokio::time::timeout(drain, graceful.shutdown())
         .await
         .is_err()
     {
-        tracing::warn!(after = ?patience.drain, "answers still under way are cut off");
-        cut.cancel();
+        tracing::warn!(after = ?drain, "answers still under way are cut off");
+        ending.cut.cancel();
     }
 }
 
 fn accept(
-    app: &Arc<App>,
+    current: &Arc<Current>,
+    audience: Audience,
     stream: TcpStream,
-    patience: Patience,
     graceful: &GracefulShutdown,
     cut: CancellationToken,
 ) {
@@ -91,12 +96,15 @@ fn accept(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY could not be set");
     }
+    let patience = current.app().patience();
     let pace = Pace::new(patience.header, patience.idle);
     let io = TokioIo::new(Watched::new(stream, Arc::clone(&pace)));
-    let app = Arc::clone(app);
+    let current = Arc::clone(current);
     let service = {
         let pace = Arc::clone(&pace);
-        service_fn(move |request| answer(Arc::clone(&app), Arc::clone(&pace), request))
+        service_fn(move |request| {
+            answer(Arc::clone(&current), audience, Arc::clone(&pace), request)
+        })
     };
     // The pace watches both times; hyper's one timer would end idle connections with the head's.
     let connection = http1::Builder::new()
@@ -115,11 +123,16 @@ fn accept(
 }
 
 async fn answer(
-    app: Arc<App>,
+    current: Arc<Current>,
+    audience: Audience,
     pace: Arc<Pace>,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     let busy = pace.request();
-    let response = app.answer(request).await;
+    let app = current.app();
+    let response = match audience {
+        Audience::Clients => app.answer(request).await,
+        Audience::Operators => admin::answer(&app, request).await,
+    };
     Ok(response.map(|body| body.holding(busy)))
 }

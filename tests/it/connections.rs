@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use tokio::net::TcpStream;
-
 use crate::client::{Client, End, in_time, request};
 use crate::harness::Pdbmux;
 use crate::stub::{Answer, Gate, Stub};
@@ -290,12 +288,6 @@ async fn a_client_that_hangs_up_ends_the_questions_it_asked() {
     }
 }
 
-/// Waits until no new connection is taken.
-async fn until_refused(mux: &Pdbmux) {
-    let address = mux.address();
-    in_time(async { while TcpStream::connect(address).await.is_ok() {} }).await;
-}
-
 #[tokio::test]
 async fn the_answer_under_way_is_finished_after_the_signal_and_no_other_begun() {
     for (path, answer) in [
@@ -317,7 +309,7 @@ async fn the_answer_under_way_is_finished_after_the_signal_and_no_other_begun() 
         client.send(request("GET", path)).await;
         a.until_seen(1).await;
         mux.stop();
-        until_refused(&mux).await;
+        mux.until_refused().await;
         assert_eq!(idle.until_closed().await, b"");
         gate.open();
         let response = client.response().await;

@@ -4,7 +4,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use pdbmux::config::{BackendConfig, Config};
-use tokio::net::TcpListener;
+use pdbmux::daemon;
+use pdbmux::listener::Listener;
+use pdbmux::names::Names;
+use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -21,6 +24,7 @@ pub(crate) const SHORT: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub(crate) struct Pdbmux {
     address: SocketAddr,
+    admin: Option<SocketAddr>,
     stop: Option<oneshot::Sender<()>>,
     running: JoinHandle<()>,
 }
@@ -33,14 +37,13 @@ impl Pdbmux {
 
     /// The same with a changed configuration.
     pub(crate) async fn with(stubs: &[&Stub], change: impl FnOnce(&mut Config)) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
         let backends = stubs.iter().zip(NAMES).map(|(stub, name)| BackendConfig {
             name: name.to_owned(),
             url: stub.url().parse().unwrap(),
             access: pdbmux::config::Access::default(),
         });
         let mut config = Config {
+            listen: "127.0.0.1:0".parse().unwrap(),
             backends: backends.collect(),
             // Stubs are no whole PuppetDBs: they answer what a test scripts.
             health_probe_enabled: false,
@@ -54,15 +57,21 @@ impl Pdbmux {
             // A dropped sender stops too.
             let _ = stopped.await;
         };
+        let listeners = Listener::open_all(&config, &Names::of_system())
+            .await
+            .unwrap();
+        let mut addresses = listeners.iter().map(|it| it.socket.local_addr().unwrap());
         Self {
-            address,
+            address: addresses.next().unwrap(),
+            admin: addresses.next(),
             stop: Some(stop),
-            running: tokio::spawn(pdbmux::run(config, listener, shutdown)),
+            running: tokio::spawn(daemon::run(config, listeners, shutdown)),
         }
     }
 
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
+    /// Connects to the address for operators.
+    pub(crate) async fn connect_admin(&self) -> Client {
+        Client::connect(self.admin.unwrap()).await
     }
 
     pub(crate) async fn connect(&self) -> Client {
@@ -90,6 +99,11 @@ impl Pdbmux {
     /// Gives the signal to stop.
     pub(crate) fn stop(&mut self) {
         self.stop.take().unwrap().send(()).unwrap();
+    }
+
+    /// Waits until no new connection of a client is taken.
+    pub(crate) async fn until_refused(&self) {
+        in_time(async { while TcpStream::connect(self.address).await.is_ok() {} }).await;
     }
 
     /// Waits until pdbmux has stopped.

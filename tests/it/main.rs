@@ -21,6 +21,7 @@ mod gzip;
 mod harness;
 mod health;
 mod history;
+mod listeners;
 mod makefile;
 mod matrix;
 mod meta;

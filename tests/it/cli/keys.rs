@@ -7,8 +7,9 @@ use tempfile::tempdir;
 use super::{load, write};
 
 /// The keys as they are specified; the ones without a number are our own.
-const SPECIFIED: [(&str, &str, &str, Option<&str>, &str); 35] = [
+const SPECIFIED: &[(&str, &str, &str, Option<&str>, &str)] = &[
     ("R269", "listen", "PDBMUX_LISTEN", Some("listen"), ":8080"),
+    ("", "admin_listen", "PDBMUX_ADMIN_LISTEN", None, ""),
     ("R271", "backends", "PDBMUX_BACKENDS", None, ""),
     ("", "backend_ca", "PDBMUX_BACKEND_CA", None, ""),
     ("", "backend_cert", "PDBMUX_BACKEND_CERT", None, ""),
