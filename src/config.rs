@@ -3,6 +3,7 @@
 mod access;
 mod backend;
 mod container;
+mod door;
 pub(crate) mod duration;
 mod env;
 mod error;
@@ -25,6 +26,7 @@ use pdbmux_core::settings::{Settings, Strategy};
 
 pub use access::{Access, Hidden, Secret};
 pub use backend::{BackendConfig, BackendError};
+pub use door::DoorConfig;
 pub use duration::DurationError;
 pub use env::Environment;
 pub(crate) use error::plain;
@@ -88,6 +90,8 @@ pub struct Config {
     pub gzip_min_bytes: usize,
     /// How backends are reached that do not set it themselves; its `timeout` is not set.
     pub access: Access,
+    /// How clients come in.
+    pub door: DoorConfig,
     /// Ceiling of a request's body, in bytes; at least 1.
     pub max_request_bytes: usize,
     /// Bound on reading a request head, and once more on its body; more than 0.
@@ -151,6 +155,7 @@ impl Default for Config {
             gzip: true,
             gzip_min_bytes: 1 << 10,
             access: Access::default(),
+            door: DoorConfig::default(),
             max_request_bytes: 1 << 20,
             header_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(75),

@@ -5,6 +5,7 @@ mod body;
 mod cached;
 mod connection;
 mod current;
+mod door;
 mod encoding;
 mod explain;
 mod fan;

@@ -8,6 +8,7 @@ mod freshness;
 mod incoming;
 mod made;
 mod monitor;
+mod places;
 pub mod prober;
 mod room;
 pub mod trace;
@@ -32,6 +33,7 @@ pub use room::{Hold, Room};
 use client::{Connections, Connector, Tls, has_ended};
 use credentials::Credentials;
 use monitor::Monitor;
+use places::Places;
 use room::Memory;
 
 /// One configured PuppetDB and the connections to it.
@@ -46,6 +48,7 @@ pub struct Backend {
     tls: Arc<Tls>,
     credentials: Credentials,
     coding: Coding,
+    places: Places,
     /// Longest wait for the first byte and between any two.
     timeout: Duration,
 }
@@ -114,6 +117,7 @@ impl Upstream {
                 tls,
                 credentials: Credentials::of(&access),
                 coding: access.gzip.unwrap_or(Coding::Identity),
+                places: Places::of(access.max_in_flight.unwrap_or_default()),
                 timeout,
             };
             backend.read_files();

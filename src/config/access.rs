@@ -36,6 +36,8 @@ pub struct Access {
     pub password: Option<Secret>,
     /// How it is asked to send its answers.
     pub gzip: Option<Coding>,
+    /// Questions that it is asked at one time; 0 is without bound, else at least 2.
+    pub max_in_flight: Option<usize>,
 }
 
 /// Where a secret is. A configuration is shown and logged, so it never holds the secret itself.
@@ -128,9 +130,15 @@ part!(PASSWORD, password, secret, ToString::to_string);
 part!(GZIP, gzip, value::parse_coding, |coding| {
     value::is_gzip(*coding).to_string()
 });
+part!(
+    MAX_IN_FLIGHT,
+    max_in_flight,
+    most_in_flight,
+    ToString::to_string
+);
 
 /// All of them, in the order in which they are written.
-pub(super) static PARTS: [&Part; 9] = [
+pub(super) static PARTS: [&Part; 10] = [
     &CA,
     &CERT,
     &KEY,
@@ -140,6 +148,7 @@ pub(super) static PARTS: [&Part; 9] = [
     &USER,
     &PASSWORD,
     &GZIP,
+    &MAX_IN_FLIGHT,
 ];
 
 impl Part {
@@ -173,6 +182,7 @@ impl Access {
             user,
             password,
             gzip: own.gzip.or(general.gzip),
+            max_in_flight: own.max_in_flight.or(general.max_in_flight),
         }
     }
 
@@ -219,6 +229,13 @@ fn host(text: &str) -> Result<String, ValueError> {
         return Ok(text.to_owned());
     }
     Err(ValueError::NotHost)
+}
+
+fn most_in_flight(text: &str) -> Result<usize, ValueError> {
+    match value::parse_most(text)? {
+        1 => Err(ValueError::NotOne),
+        most => Ok(most),
+    }
 }
 
 fn user(text: &str) -> Result<String, ValueError> {
@@ -306,6 +323,7 @@ mod tests {
             ("user", "reader"),
             ("password", "env:PASSWORD"),
             ("gzip", "true"),
+            ("max_in_flight", "8"),
         ];
         let mut access = access(&parts);
         let shown: Vec<_> = access.shown().collect();
@@ -354,6 +372,7 @@ mod tests {
             ("headers", "x-a=env:X,X-A=env:Y", ValueError::HeaderTwice),
             ("server_name", "a:1", ValueError::NotHost),
             ("user", "a:b", ValueError::NotUser),
+            ("max_in_flight", "1", ValueError::NotOne),
         ] {
             assert_eq!(refused(name, text), why.to_string(), "{name} {text}");
             assert!(!why.to_string().contains("hush"));

@@ -186,6 +186,7 @@ fn backends(path: &Path, line: u64, list: Vec<Row>) -> Result<Vec<BackendConfig>
             row.user,
             row.password,
             row.gzip,
+            row.max_in_flight,
         ];
         for (part, given) in PARTS.into_iter().zip(parts) {
             if let Some(given) = given {
@@ -228,6 +229,7 @@ struct Row {
     user: Option<Spanned<String>>,
     password: Option<Spanned<String>>,
     gzip: Option<Spanned<String>>,
+    max_in_flight: Option<Spanned<String>>,
 }
 
 impl<'de> Deserialize<'de> for Document {

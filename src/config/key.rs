@@ -1,6 +1,7 @@
 //! The one table of keys. The readers of every layer, `config show`, the file of `config init`, the
 //! help, the man page and docs/configuration.md are all made from it.
 
+use super::door::keys as door;
 use super::value::{self, ValueError};
 use super::{Config, Listen, access, backend, duration};
 
@@ -18,7 +19,7 @@ pub struct Key {
     /// The values it can take, where there are few.
     pub choices: &'static [&'static str],
     pub(super) set: Setter,
-    show: fn(&Config) -> String,
+    pub(super) show: fn(&Config) -> String,
 }
 
 /// Reads a text into the field of a key.
@@ -185,6 +186,13 @@ pub static KEYS: &[Key] = &[
          slower than they are; without it they are not.",
     )
     .choices(&value::SWITCHES),
+    of_backends!(
+        backend_max_in_flight,
+        access::MAX_IN_FLIGHT,
+        "COUNT",
+        "Most questions that a backend is asked at one time, its probe aside; 0 or nothing is without \
+         bound, and 1 is too few. To wait for others to end counts towards the timeout.",
+    ),
     scalar!(
         merge,
         "MODE",
@@ -339,6 +347,11 @@ pub static KEYS: &[Key] = &[
         ToString::to_string,
         "Largest body of a request; a larger one is refused with 413.",
     ),
+    door::MAX_HEAD_BYTES,
+    door::MAX_IN_FLIGHT,
+    door::QUEUE_LENGTH,
+    door::QUEUE_TIMEOUT,
+    door::MAX_PER_CLIENT,
     scalar!(
         header_timeout,
         "DURATION",

@@ -40,6 +40,14 @@ pub enum ValueError {
     /// Zero where at least one is needed.
     #[error("must be 1 or more")]
     Zero,
+    /// Less than at least is needed.
+    #[error("must be {0} or more")]
+    TooSmall(usize),
+    /// One question at a time.
+    #[error(
+        "must be 0 or at least 2: beside a question a backend is asked whose data is the newest"
+    )]
+    NotOne,
     /// Not a path to put behind a base URL.
     #[error("is not a path that starts with / and can be sent as it is")]
     NotPath,

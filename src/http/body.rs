@@ -11,6 +11,7 @@ use http_body::{Frame, SizeHint};
 use pdbmux_core::answer::{Piece, Pieces, Source};
 
 use super::connection::Busy;
+use super::door::Place;
 use crate::upstream::Failure;
 
 /// Runs of at least this many bytes are sent from where they lie; shorter ones are gathered, since a
@@ -24,6 +25,8 @@ pub(crate) struct Body {
     kind: Kind,
     /// Kept until the last byte is handed over.
     busy: Option<Busy>,
+    /// As is this.
+    place: Place,
 }
 
 enum Kind {
@@ -56,6 +59,7 @@ impl Body {
         Self {
             kind: Kind::Whole { parts, left },
             busy: None,
+            place: Place::default(),
         }
     }
 
@@ -71,6 +75,7 @@ impl Body {
                 failure: None,
             },
             busy: None,
+            place: Place::default(),
         }
     }
 
@@ -83,6 +88,12 @@ impl Body {
             }),
             _ => Err(self),
         }
+    }
+
+    /// The same body, keeping `place` until it ends.
+    pub(crate) fn keeping(mut self, place: Place) -> Self {
+        self.place = place;
+        self
     }
 
     /// The same body, keeping `busy` until it ends.

@@ -1,5 +1,7 @@
 //! The heads of answers, and pdbmux's own answers. No other module writes a header.
 
+pub(crate) mod door;
+
 use std::time::Duration;
 
 use bytes::Bytes;

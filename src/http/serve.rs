@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::body::Body;
 use super::cached::AnswerCache;
+use super::door::{Door, Peer, Place};
 use super::encoding::{Accepted, Compression};
 use super::explain;
 use super::fan::{Conclusion, Without};
@@ -46,6 +47,7 @@ pub(crate) struct App {
     /// The most certnames that a question to a backend lists, if that can be helped.
     pub(super) max_listed: usize,
     bounds: Bounds,
+    door: Door,
     draining: CancellationToken,
     patience: Patience,
     /// `None` if it is turned off.
@@ -70,6 +72,7 @@ impl App {
             buffer_bytes: config.buffer_bytes,
             max_listed: config.max_listed_nodes,
             bounds: Bounds::of(config),
+            door: Door::of(config),
             draining: CancellationToken::new(),
             patience: Patience::of(config),
             compression: Compression::of(config),
@@ -104,17 +107,35 @@ impl App {
         }
     }
 
-    /// Answers a request, whatever becomes of it: a panic below here is a fault of pdbmux and costs
-    /// its own request only.
-    pub(crate) async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+    /// What lets requests in.
+    pub(crate) fn door(&self) -> &Door {
+        &self.door
+    }
+
+    /// Answers a request of `peer`, whatever becomes of it: a panic below here is a fault of pdbmux
+    /// and costs its own request only.
+    pub(crate) async fn answer(
+        self: Arc<Self>,
+        peer: Arc<Peer>,
+        request: Request<Incoming>,
+    ) -> Response<Body> {
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let accepted = Accepted::by(&request);
         let handled = AssertUnwindSafe(async {
+            let place = match self.admit(&peer, &request).await {
+                Ok(place) => place,
+                Err(refused) => {
+                    let (head, body) = request.into_parts();
+                    self.bounds.discard(&head.headers, body).await;
+                    return refused;
+                }
+            };
             let response = self.handle(request, accepted).await;
-            match self.compression {
+            let response = match self.compression {
                 Some(compression) => compression.encode(response, accepted),
                 None => response,
-            }
+            };
+            response.map(|body| body.keeping(place))
         });
         let response = handled.catch_unwind().await.unwrap_or_else(|_| {
             tracing::error!(%method, path = uri.path(), "a request ended in a panic");
@@ -123,6 +144,18 @@ impl App {
         let status = response.status().as_u16();
         tracing::debug!(%method, path = uri.path(), status, "answered");
         response
+    }
+
+    /// Lets a request in, or says why not. Whoever watches pdbmux is let in always.
+    async fn admit<B>(
+        &self,
+        peer: &Arc<Peer>,
+        request: &Request<B>,
+    ) -> Result<Place, Response<Body>> {
+        match Endpoint::at(request.uri().path()) {
+            Some(_) => Ok(Place::default()),
+            None => self.door.admit(peer).await,
+        }
     }
 
     async fn handle(

@@ -1,6 +1,7 @@
 //! Accepting connections, and letting them end.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,8 +15,9 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use super::body::Body;
-use super::connection::{Pace, Watched};
-use super::{Current, admin};
+use super::connection::{Busy, Pace, Watched};
+use super::door::Peer;
+use super::{App, Current, admin};
 use crate::config::Config;
 use crate::listener::{Audience, Listener};
 
@@ -23,7 +25,7 @@ use crate::listener::{Audience, Listener};
 /// connection does.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// How long clients may take.
+/// How long clients may take, and how much their heads.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
     /// From the first byte of a request to the end of its head.
@@ -32,6 +34,8 @@ pub(crate) struct Patience {
     pub(crate) idle: Duration,
     /// For the answers under way when a listener closes.
     pub(crate) drain: Duration,
+    /// The largest head of a request, in bytes.
+    pub(crate) head: usize,
 }
 
 impl Patience {
@@ -40,6 +44,7 @@ impl Patience {
             header: config.header_timeout,
             idle: config.idle_timeout,
             drain: config.shutdown_timeout,
+            head: config.door.max_head_bytes,
         }
     }
 }
@@ -65,7 +70,7 @@ pub(crate) async fn serve(current: Arc<Current>, listener: Listener, ending: End
             () = ending.closed.cancelled() => break,
         };
         match accepted {
-            Ok((stream, _)) => accept(&current, audience, stream, &graceful, ending.cut.clone()),
+            Ok(accepted) => accept(&current, audience, accepted, &graceful, ending.cut.clone()),
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -88,7 +93,7 @@ pub(crate) async fn serve(current: Arc<Current>, listener: Listener, ending: End
 fn accept(
     current: &Arc<Current>,
     audience: Audience,
-    stream: TcpStream,
+    (stream, address): (TcpStream, SocketAddr),
     graceful: &GracefulShutdown,
     cut: CancellationToken,
 ) {
@@ -96,19 +101,22 @@ fn accept(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY could not be set");
     }
-    let patience = current.app().patience();
+    let app = current.app();
+    let (patience, peer) = (app.patience(), app.door().peer(address));
     let pace = Pace::new(patience.header, patience.idle);
     let io = TokioIo::new(Watched::new(stream, Arc::clone(&pace)));
     let current = Arc::clone(current);
     let service = {
         let pace = Arc::clone(&pace);
         service_fn(move |request| {
-            answer(Arc::clone(&current), audience, Arc::clone(&pace), request)
+            let busy = pace.request();
+            answer(current.app(), audience, Arc::clone(&peer), busy, request)
         })
     };
     // The pace watches both times; hyper's one timer would end idle connections with the head's.
     let connection = http1::Builder::new()
         .header_read_timeout(None)
+        .max_buf_size(patience.head)
         .serve_connection(io, service);
     let connection = graceful.watch(connection);
     tokio::spawn(async move {
@@ -123,15 +131,14 @@ fn accept(
 }
 
 async fn answer(
-    current: Arc<Current>,
+    app: Arc<App>,
     audience: Audience,
-    pace: Arc<Pace>,
+    peer: Arc<Peer>,
+    busy: Busy,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
-    let busy = pace.request();
-    let app = current.app();
     let response = match audience {
-        Audience::Clients => app.answer(request).await,
+        Audience::Clients => app.answer(peer, request).await,
         Audience::Operators => admin::answer(&app, request).await,
     };
     Ok(response.map(|body| body.holding(busy)))

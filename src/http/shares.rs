@@ -129,7 +129,9 @@ impl App {
     /// Whether some backend has another number of nodes than is known. What cannot be learnt shows in
     /// the answer to the question itself.
     async fn has_changed(&self, (asks, known): (Vec<(BackendId, Ask)>, Vec<Option<u64>>)) -> bool {
-        let told = self.upstream.fan_out(&asks).await.into_iter();
+        // The question keeps its places meanwhile.
+        let aside = Room::unconditional();
+        let told = self.upstream.fan_out_within(&asks, aside).await.into_iter();
         let told = told.map(|asked| census(asked.part().reply.filter(Reply::is_success)?.body));
         told.zip(known)
             .any(|(told, known)| told.is_some() && told != known)

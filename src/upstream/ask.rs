@@ -1,6 +1,6 @@
 //! Asking: the one fan-out, and the one open question.
 
-use std::time::Duration;
+use std::iter::repeat_with;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
@@ -14,6 +14,8 @@ use pdbmux_core::plan::{Ask, Sent};
 use pdbmux_core::round::{BackendId, Part, Reply, effective_status};
 use tokio::time::Instant;
 
+use super::client::Limits;
+use super::places::{Place, Stay};
 use super::room::{Hold, NoRoom, Room};
 use super::{Backend, Failure, Incoming, Upstream, trace};
 use crate::config::Coding;
@@ -81,23 +83,34 @@ impl Upstream {
     /// The same, but where the answers are more than there is room for, what is left of them is not
     /// waited for.
     pub async fn fan_out_within(&self, asks: &[(BackendId, Ask)], room: Room) -> Vec<Asked> {
-        join_all(asks.iter().map(async |(backend, ask)| {
-            let (began, sent) = (Instant::now(), self.sent(*backend, ask));
-            let answered = match self.begin(*backend, sent.clone()).await {
-                Ok(response) => self.receive_within(response, &room).await,
-                Err(failure) => Err(failure),
-            };
-            let (result, rest) = match answered {
-                Ok((received, rest)) => (Ok(received), rest),
-                Err(failure) => (Err(failure), None),
-            };
-            trace::note_asked(*backend, &sent, began, &result);
-            Asked {
-                backend: *backend,
-                result,
-                rest,
-            }
-        }))
+        let since = Instant::now();
+        let places = self.places_in_order(asks, &room, since).await.into_iter();
+        let places = places.map(Some).chain(repeat_with(|| None));
+        join_all(
+            asks.iter()
+                .zip(places)
+                .map(async |((backend, ask), place)| {
+                    let sent = self.sent(*backend, ask);
+                    let place = match place {
+                        Some(place) => place,
+                        None => self.place(*backend, room.stay(), since).await,
+                    };
+                    let answered = match self.begin(*backend, sent.clone(), place, since).await {
+                        Ok(response) => self.receive_within(response, &room).await,
+                        Err(failure) => Err(failure),
+                    };
+                    let (result, rest) = match answered {
+                        Ok((received, rest)) => (Ok(received), rest),
+                        Err(failure) => (Err(failure), None),
+                    };
+                    trace::note_asked(*backend, &sent, since, &result);
+                    Asked {
+                        backend: *backend,
+                        result,
+                        rest,
+                    }
+                }),
+        )
         .await
     }
 
@@ -120,7 +133,8 @@ impl Upstream {
     /// Asks one backend and waits for its whole answer.
     pub(super) async fn ask(&self, backend: BackendId, ask: &Ask) -> Result<Received, Failure> {
         let (began, sent) = (Instant::now(), self.sent(backend, ask));
-        let result = match self.begin(backend, sent.clone()).await {
+        let place = self.place(backend, Stay::Long, began).await;
+        let result = match self.begin(backend, sent.clone(), place, began).await {
             Ok(response) => self.receive(response).await,
             Err(failure) => Err(failure),
         };
@@ -165,7 +179,8 @@ impl Upstream {
     /// comes back (trap T62).
     pub async fn open(&self, backend: BackendId, ask: &Ask) -> Result<Response<Incoming>, Failure> {
         let (began, sent) = (Instant::now(), self.sent(backend, ask));
-        let result = self.begin(backend, sent.clone()).await;
+        let place = self.place(backend, Stay::Long, began).await;
+        let result = self.begin(backend, sent.clone(), place, began).await;
         let head = result.as_ref().map(|response| response.status().as_u16());
         trace::note_opened(backend, &sent, began, head);
         result
@@ -175,9 +190,50 @@ impl Upstream {
         ask.send(self.backend(backend).url.prefix().len())
     }
 
-    async fn begin(&self, backend: BackendId, sent: Sent) -> Result<Response<Incoming>, Failure> {
-        let wait = self.backend(backend).timeout;
-        let mut response = self.send(backend, sent, wait).await?;
+    /// A place for a question that came at `since`.
+    async fn place(
+        &self,
+        backend: BackendId,
+        stay: Stay,
+        since: Instant,
+    ) -> Result<Place, Failure> {
+        let Backend {
+            places, timeout, ..
+        } = self.backend(backend);
+        let place = places.take(stay, since + *timeout).await;
+        place.ok_or(Failure::NoPlace(*timeout))
+    }
+
+    /// Places for questions that may keep them while others of the same round are waited for: one
+    /// after the other, in configured order. Otherwise two rounds could each wait for what the other
+    /// has. None where nothing is to be waited for.
+    async fn places_in_order(
+        &self,
+        asks: &[(BackendId, Ask)],
+        room: &Room,
+        since: Instant,
+    ) -> Vec<Result<Place, Failure>> {
+        let mut places = Vec::new();
+        let are_bounded = |backend: &Backend| backend.places.are_bounded();
+        if room.streams() && self.backends.iter().any(are_bounded) {
+            for (backend, _) in asks {
+                places.push(self.place(*backend, room.stay(), since).await);
+            }
+        }
+        places
+    }
+
+    async fn begin(
+        &self,
+        backend: BackendId,
+        sent: Sent,
+        place: Result<Place, Failure>,
+        since: Instant,
+    ) -> Result<Response<Incoming>, Failure> {
+        let place = place?;
+        let limits = Limits::since(since, self.backend(backend).timeout);
+        let mut response = self.send(backend, sent, limits).await?;
+        response.body_mut().place = Some(place);
         let status = effective_status(response.status().as_u16());
         *response.status_mut() = status
             .try_into()
@@ -185,12 +241,12 @@ impl Upstream {
         Ok(response)
     }
 
-    /// Sends a request and waits for the head of its answer, for no longer than `wait`.
+    /// Sends a request and waits for the head of its answer, within `limits`.
     pub(super) async fn send(
         &self,
         backend: BackendId,
         sent: Sent,
-        wait: Duration,
+        limits: Limits,
     ) -> Result<Response<Incoming>, Failure> {
         let to = self.backend(backend);
         let Backend {
@@ -220,8 +276,9 @@ impl Upstream {
         let mut request = request.map_err(Failure::Unsendable)?;
         let told = credentials.add_to(request.headers_mut());
         told.map_err(Failure::Credentials)?;
-        let answered = connections.send(url, request, wait).await;
-        Incoming::of(answered.map_err(|failure| to.explain(failure))?, wait)
+        let answered = connections.send(url, request, limits).await;
+        let answered = answered.map_err(|failure| to.explain(failure))?;
+        Incoming::of(answered, limits.silence)
     }
 
     /// Waits for the next bytes of a body; `None` at its end.

@@ -24,7 +24,7 @@ use crate::config::BaseUrl;
 use crate::names::Names;
 use resolve::Resolve;
 
-pub(super) use connection::Incoming;
+pub(super) use connection::{Incoming, Limits};
 pub(super) use kept::{Connections, has_ended};
 pub(super) use tls::Tls;
 pub use tls::TlsError;

@@ -43,6 +43,9 @@ pub enum Failure {
     /// Other answers take all memory that there is for them.
     #[error("there was no room for the answer for {0:?}")]
     NoRoom(Duration),
+    /// As many others were asked of it all the time as are allowed.
+    #[error("its max_in_flight questions were under way for {0:?}, so that it was not asked")]
+    NoPlace(Duration),
     /// The answer is not what such a question is answered with.
     #[error("the answer cannot be used: {0}")]
     Damaged(pdbmux_core::merge::damage::Damage),
@@ -69,6 +72,7 @@ impl Failure {
             Self::Cut(_) | Self::Gzip(gzip::Damage::Cut) => "cut",
             Self::TooLong(_) => "too-long",
             Self::NoRoom(_) => "no-room",
+            Self::NoPlace(_) => "busy",
             Self::Gzip(gzip::Damage::Malformed) | Self::Damaged(_) => "damaged",
             Self::Encoding(_) => "encoding",
             Self::Status(status) => return format!("status-{status}"),

@@ -10,6 +10,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use http_body::{Body, Frame, SizeHint};
 use tokio::task::coop;
 
+use super::places::Place;
 use super::{Failure, client};
 use crate::gzip::Gunzip;
 
@@ -20,6 +21,8 @@ pub struct Incoming {
     coding: Coding,
     /// Longest wait for the next part of it.
     pub(super) timeout: Duration,
+    /// Among those of its backend, until it is read or given up.
+    pub(super) place: Option<Place>,
 }
 
 #[derive(Debug)]
@@ -55,6 +58,7 @@ impl Incoming {
                 sent,
                 coding,
                 timeout,
+                place: None,
             },
         ))
     }

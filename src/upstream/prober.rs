@@ -9,8 +9,9 @@ use pdbmux_core::health::{Finding, Transition, judge};
 use pdbmux_core::plan::{Ask, Sent};
 use pdbmux_core::round::BackendId;
 use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
+use super::client::Limits;
 use super::{Failure, Upstream};
 use crate::config::Config;
 
@@ -95,7 +96,8 @@ impl Upstream {
             target: path.to_owned(),
             body: None,
         };
-        let response = self.send(backend, sent, wait).await?;
+        let limits = Limits::since(Instant::now(), wait);
+        let response = self.send(backend, sent, limits).await?;
         let status = response.status();
         if status != StatusCode::OK {
             return Ok((status.as_u16(), Vec::new()));

@@ -9,6 +9,8 @@ use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use super::places::Stay;
+
 /// Bodies up to this size are not counted: what they take together is bounded by the connections.
 const UNCOUNTED: usize = 64 << 10;
 /// What is counted in one: permits are fewer than bytes can be.
@@ -88,6 +90,19 @@ impl Room {
             beyond: Beyond::Held,
             ..Self::of(usize::MAX)
         }
+    }
+
+    /// How long what is read into it is under way.
+    pub(super) fn stay(&self) -> Stay {
+        match self.beyond {
+            Beyond::Streams | Beyond::Waits => Stay::Long,
+            Beyond::Held => Stay::Short,
+        }
+    }
+
+    /// Whether what there is no room for is left unread while others are waited for.
+    pub(super) fn streams(&self) -> bool {
+        self.beyond == Beyond::Streams
     }
 
     /// Takes room for more bytes, if there is as much. Once there was not, there is none.

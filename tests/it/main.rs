@@ -14,6 +14,7 @@ mod client;
 mod connections;
 mod counts;
 mod deploy;
+mod door;
 mod exact;
 mod facts;
 mod freshness;

@@ -68,6 +68,9 @@ struct State {
     answers: HashMap<String, Reply>,
     otherwise: Option<Reply>,
     seen: Vec<Seen>,
+    /// Requests under way, and the most there were at one time.
+    under_way: usize,
+    most_under_way: usize,
     faults: Vec<String>,
 }
 
@@ -93,6 +96,8 @@ impl Script {
                 Answer::status(599, "not scripted")
             });
             state.seen.push(seen);
+            state.under_way += 1;
+            state.most_under_way = state.most_under_way.max(state.under_way);
             answer
         };
         self.counts.send_modify(|(seen, _)| *seen += 1);
@@ -202,6 +207,11 @@ impl Stub {
         self.targets().iter().filter(|t| *t == FRESHNESS).count()
     }
 
+    /// The most requests that were under way at one time.
+    pub(crate) fn most_under_way(&self) -> usize {
+        self.script.state().most_under_way
+    }
+
     /// Waits until this many requests have come.
     pub(crate) async fn until_seen(&self, requests: usize) {
         self.until(|(seen, _)| seen >= requests).await;
@@ -260,6 +270,15 @@ impl Drop for Alarm {
     }
 }
 
+/// A request under way, until it is dropped.
+struct UnderWay<'s>(&'s Script);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.state().under_way -= 1;
+    }
+}
+
 async fn serve(mut stream: TcpStream, script: Arc<Script>) {
     let _alarm = Alarm(Arc::clone(&script));
     stream.set_nodelay(true).unwrap();
@@ -294,7 +313,8 @@ async fn serve(mut stream: TcpStream, script: Arc<Script>) {
             body: String::from_utf8(body).unwrap(),
         };
         let answer = script.take(seen);
-        match perform(&answer, &mut stream, &mut buffer).await {
+        let under_way = UnderWay(&script);
+        match perform(&answer, &mut stream, &mut buffer, move || drop(under_way)).await {
             Ended::Whole => {}
             Ended::Closed => return,
             Ended::HungUpOn => {

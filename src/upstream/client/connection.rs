@@ -26,11 +26,21 @@ const BUFFERED: usize = 128 << 10;
 
 /// How long a backend may take.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(in crate::upstream) struct Limits {
     /// When the head of its answer must be there.
-    pub(super) head: Instant,
+    pub(in crate::upstream) head: Instant,
     /// The longest wait for the next part of the body.
-    pub(super) silence: Duration,
+    pub(in crate::upstream) silence: Duration,
+}
+
+impl Limits {
+    /// The same time for the head, from `since` on, as for each silence.
+    pub(in crate::upstream) fn since(since: Instant, wait: Duration) -> Self {
+        Self {
+            head: since + wait,
+            silence: wait,
+        }
+    }
 }
 
 /// A connection by which one request at a time is sent.

@@ -38,8 +38,7 @@ impl Connections {
         }
     }
 
-    /// Sends a request to `url` and waits for the head of its answer, for no longer than `wait`, which
-    /// then bounds each silence of its body.
+    /// Sends a request to `url` and waits for the head of its answer, within `limits`.
     ///
     /// It is sent once more if the connection ended before an answer began: a backend may close a
     /// kept connection in the moment in which it is used again, and that is no failure of the
@@ -48,12 +47,8 @@ impl Connections {
         &self,
         url: &BaseUrl,
         request: Request<Full<Bytes>>,
-        wait: Duration,
+        limits: Limits,
     ) -> Result<Response<Incoming>, Failure> {
-        let limits = Limits {
-            head: Instant::now() + wait,
-            silence: wait,
-        };
         // What is rare is boxed, so that no other request makes room for it.
         let connection = match self.kept.take() {
             Some(connection) => connection,

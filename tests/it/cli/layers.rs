@@ -13,7 +13,7 @@ fn samples(key: &Key) -> [&'static str; 3] {
         "NAME=URL,..." => ["a=http://f", "b=http://v", "c=http://g"],
         "MODE" => ["static", "freshness", "static"],
         "DURATION" => ["1s", "2s", "3s"],
-        "BYTES" => ["1001", "1002", "1003"],
+        "BYTES" => ["10001", "10002", "10003"],
         "COUNT" => ["11", "12", "13"],
         "NAME" => ["of_file", "of_variable", "of_flag"],
         "NAME=SECRET,..." => ["a=env:F", "b=file:/v", "c=env:G"],

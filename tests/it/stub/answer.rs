@@ -186,9 +186,21 @@ impl<T: AsRef<str>> From<T> for Answer {
     }
 }
 
-/// Goes through the steps; bytes that come meanwhile are kept in `early`.
-pub(super) async fn perform(answer: &Answer, stream: &mut TcpStream, early: &mut Vec<u8>) -> Ended {
-    for step in &answer.steps {
+/// Goes through the steps; bytes that come meanwhile are kept in `early`. `at_last` is called before
+/// the last one: with that the answer is there.
+pub(super) async fn perform(
+    answer: &Answer,
+    stream: &mut TcpStream,
+    early: &mut Vec<u8>,
+    at_last: impl FnOnce(),
+) -> Ended {
+    let mut at_last = Some(at_last);
+    for (at, step) in answer.steps.iter().enumerate() {
+        if at + 1 == answer.steps.len()
+            && let Some(at_last) = at_last.take()
+        {
+            at_last();
+        }
         match step {
             Step::Send(bytes) => {
                 if stream.write_all(bytes).await.is_err() {

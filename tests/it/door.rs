@@ -1,0 +1,8 @@
+//! Who is let in, and how many at one time.
+
+mod backends;
+mod limits;
+
+const NODES: &str = "/pdb/query/v4/nodes";
+const FACTS: &str = "/pdb/query/v4/facts";
+const ENVIRONMENTS: &str = "/pdb/query/v4/environments";
