@@ -1,5 +1,6 @@
 //! The command line: what can be typed, and what each command does.
 
+mod check;
 mod flags;
 mod healthcheck;
 mod init;
@@ -15,6 +16,7 @@ use crate::config::{self, Config, ConfigError, Environment, Flags};
 use healthcheck::Question;
 use init::Present;
 
+pub use check::{CheckArgs, ReportFormat};
 pub use healthcheck::HealthcheckError;
 pub use init::InitError;
 pub use serve::shutdown;
@@ -61,6 +63,12 @@ pub enum Command {
         #[arg(long)]
         ready: bool,
     },
+    /// Look whether each configured backend can be used, and say what stands in the way
+    ///
+    /// Looks at name, connection, certificates, authorization, version, clock, collation, PQL,
+    /// metrics and nodes, of all backends at once. Exit status 0 means that all can be used, 1 that one
+    /// cannot.
+    Check(CheckArgs),
     /// Print the version
     Version,
     /// Print a completion script for a shell
@@ -124,7 +132,7 @@ pub enum CliError {
     /// The pdbmux that was asked is not well.
     #[error(transparent)]
     Healthcheck(#[from] HealthcheckError),
-    /// Serving failed.
+    /// Serving failed, or what else was to be done.
     #[error("{0:#}")]
     Serve(anyhow::Error),
     /// Standard output is gone.
@@ -137,14 +145,25 @@ impl CliError {
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Config(_) => ExitCode::from(2),
-            Self::Init(_) | Self::Healthcheck(_) | Self::Serve(_) | Self::Print(_) => {
-                ExitCode::FAILURE
-            }
+            Self::Serve(why) => why
+                .downcast_ref::<Ended>()
+                .map_or(ExitCode::FAILURE, |ended| ExitCode::from(ended.status)),
+            Self::Init(_) | Self::Healthcheck(_) | Self::Print(_) => ExitCode::FAILURE,
         }
     }
 }
 
-/// What there is to serve.
+/// A job that ends with an exit status of its own.
+#[derive(Debug, thiserror::Error)]
+#[error("{why}")]
+pub struct Ended {
+    /// The exit status.
+    pub status: u8,
+    /// One sentence.
+    pub why: String,
+}
+
+/// What there is to do that takes more than the configuration.
 #[derive(Debug)]
 pub enum Job {
     /// The configured backends.
@@ -158,6 +177,13 @@ pub enum Job {
     Demo {
         /// Everything but the backends.
         config: Config,
+    },
+    /// To look at the configured backends.
+    Check {
+        /// What was configured.
+        config: Config,
+        /// What was typed.
+        args: CheckArgs,
     },
 }
 
@@ -177,6 +203,10 @@ impl Cli {
             Command::Demo => {
                 let config = config::load_for_demo(&self.flags)?;
                 return serve(Job::Demo { config }).map_err(CliError::Serve);
+            }
+            Command::Check(args) => {
+                let (config, _) = config::load_to_serve(&self.flags, env)?;
+                return serve(Job::Check { config, args }).map_err(CliError::Serve);
             }
             Command::Config(ConfigCommand::Init { force }) => {
                 let present = if force {

@@ -1,11 +1,12 @@
 //! The pdbmux binary.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Parser;
-use pdbmux::cli::{self, Cli, Job};
+use pdbmux::check::{self, CheckError, Paint, Strictness};
+use pdbmux::cli::{self, CheckArgs, Cli, Ended, Job, ReportFormat};
 use pdbmux::config::{Config, Environment, LogFormat};
 use pdbmux::listener::{Audience, Listener};
 use pdbmux::names::Names;
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
     let serve = |job| match job {
         Job::Serve { config, notes } => serve(config, &notes),
         Job::Demo { config } => demo(config),
+        Job::Check { config, args } => check(&config, &args),
     };
     match cli.run(&Environment::of_process(), &mut io::stdout(), serve) {
         Ok(()) => ExitCode::SUCCESS,
@@ -73,6 +75,44 @@ async fn demo(config: Config) -> anyhow::Result<()> {
         proxy,
     )
     .await?)
+}
+
+#[tokio::main]
+async fn check(config: &Config, args: &CheckArgs) -> anyhow::Result<()> {
+    let ended = |status, why: CheckError| Ended {
+        status,
+        why: why.to_string(),
+    };
+    let report = check::run(config, args.backend.as_deref());
+    let report = report.await.map_err(|why| ended(2, why))?;
+    print(|out| match args.format {
+        ReportFormat::Text => out.write_all(report.table(paint()).as_bytes()),
+        ReportFormat::Json => writeln!(out, "{:#}", report.to_json()),
+    })?;
+    let strictness = if args.strict {
+        Strictness::Strict
+    } else {
+        Strictness::Lenient
+    };
+    Ok(report.verdict(strictness).map_err(|why| ended(1, why))?)
+}
+
+fn paint() -> Paint {
+    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
+    if io::stdout().is_terminal() && !unwanted {
+        Paint::Colours
+    } else {
+        Paint::Plain
+    }
+}
+
+/// Whoever reads may stop early, as `head` does.
+fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(why) if why.kind() != io::ErrorKind::BrokenPipe => Err(why).context("cannot print"),
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 fn init_log(config: &Config) {

@@ -6,6 +6,7 @@ mod credentials;
 mod failure;
 mod freshness;
 mod incoming;
+mod inspect;
 mod made;
 mod monitor;
 mod places;

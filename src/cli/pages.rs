@@ -27,7 +27,8 @@ const EXITS: [(&str, &str); 3] = [
     ("0", "Done, or shut down as asked."),
     (
         "1",
-        "Something failed: an address that cannot be bound, a file that cannot be written.",
+        "Something failed: an address that cannot be bound, a file that cannot be written, a backend \
+         that check finds unusable.",
     ),
     (
         "2",

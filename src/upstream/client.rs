@@ -5,7 +5,7 @@ mod kept;
 mod resolve;
 mod tls;
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -17,6 +17,7 @@ use hyper_rustls::{FixedServerNameResolver, HttpsConnector, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
 use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
@@ -55,6 +56,34 @@ impl Connector {
             http,
             tls: Arc::clone(tls),
         }
+    }
+}
+
+impl Connector {
+    /// Connects, without a word of TLS.
+    pub(super) async fn reach(&self, origin: Uri) -> Result<(), BoxError> {
+        let mut http = self.http.clone();
+        poll_fn(|context| http.poll_ready(context)).await?;
+        http.call(origin).await?;
+        Ok(())
+    }
+
+    /// Connects as for a request. The certificates that were shown, the server's own first; none where
+    /// there is no TLS.
+    pub(super) async fn greet(
+        &self,
+        origin: Uri,
+    ) -> Result<Vec<CertificateDer<'static>>, BoxError> {
+        let mut connector = self.clone();
+        poll_fn(|context| connector.poll_ready(context)).await?;
+        let shown = match connector.call(origin).await? {
+            MaybeHttpsStream::Http(_) => None,
+            MaybeHttpsStream::Https(stream) => {
+                let (_, session) = stream.inner().get_ref();
+                session.peer_certificates().map(<[_]>::to_vec)
+            }
+        };
+        Ok(shown.unwrap_or_default())
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod aggregates;
 mod cache;
+mod check;
 mod cli;
 mod client;
 mod connections;

@@ -27,14 +27,14 @@ use crate::stub::Stub;
 const NODES: &str = "/pdb/query/v4/nodes";
 
 /// A private authority, as every Puppet site has one.
-struct Authority {
-    certificate: String,
+pub(crate) struct Authority {
+    pub(crate) certificate: String,
     issuer: Issuer<'static, KeyPair>,
 }
 
 /// A certificate with its key, both as PEM.
 #[derive(Debug, Clone)]
-struct Identity {
+pub(crate) struct Identity {
     certificate: String,
     key: String,
 }
@@ -47,7 +47,7 @@ enum Ends {
 }
 
 impl Authority {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let mut params = named(name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
@@ -57,7 +57,7 @@ impl Authority {
         }
     }
 
-    fn identity(&self, name: &str) -> Identity {
+    pub(crate) fn identity(&self, name: &str) -> Identity {
         self.identity_that(name, Ends::Later)
     }
 
@@ -89,7 +89,7 @@ fn named(name: &str) -> CertificateParams {
 }
 
 /// TLS before a stub.
-struct Front {
+pub(crate) struct Front {
     address: SocketAddr,
     /// The certificates that were shown, in their order.
     shown: Arc<Mutex<Vec<Vec<u8>>>>,
@@ -98,7 +98,7 @@ struct Front {
 
 impl Front {
     /// One that shows `own` and, if there are `clients`, lets those alone in whom they issued.
-    async fn before(stub: &Stub, own: &Identity, clients: Option<&Authority>) -> Self {
+    pub(crate) async fn before(stub: &Stub, own: &Identity, clients: Option<&Authority>) -> Self {
         let config = ServerConfig::builder();
         let config = match clients {
             None => config.with_no_client_auth(),
@@ -152,7 +152,7 @@ impl Front {
         }
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("https://{}", self.address)
     }
 }
@@ -184,10 +184,10 @@ async fn terminate(
 }
 
 /// Files of a site.
-struct Files(TempDir);
+pub(crate) struct Files(TempDir);
 
 impl Files {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
@@ -195,13 +195,13 @@ impl Files {
         self.0.path().join(name)
     }
 
-    fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         fs::write(self.path(name), text).unwrap();
         self.path(name)
     }
 
     /// What is needed of these.
-    fn access(&self, ca: &Authority, own: &Identity) -> Access {
+    pub(crate) fn access(&self, ca: &Authority, own: &Identity) -> Access {
         Access {
             ca: Some(self.write("ca.pem", &ca.certificate)),
             cert: Some(self.write("cert.pem", &own.certificate)),

@@ -38,6 +38,11 @@ impl Connections {
         }
     }
 
+    /// What makes them.
+    pub(in crate::upstream) fn connector(&self) -> &Connector {
+        &self.connector
+    }
+
     /// Sends a request to `url` and waits for the head of its answer, within `limits`.
     ///
     /// It is sent once more if the connection ended before an answer began: a backend may close a

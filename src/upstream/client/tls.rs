@@ -61,6 +61,22 @@ impl Tls {
         self.shown.is_none()
     }
 
+    /// The certificates of the file that is shown; `None` if none is.
+    pub(in crate::upstream) fn shown(
+        &self,
+    ) -> Option<Result<Vec<CertificateDer<'static>>, TlsError>> {
+        let (cert, _) = self.shown.as_ref()?;
+        Some(certificates(cert, Purpose::Cert))
+    }
+
+    /// The certificates of the file whom it is trusted by; none where the machine's count.
+    pub(in crate::upstream) fn authorities(
+        &self,
+    ) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+        let authorities = self.ca.as_deref().map(|ca| certificates(ca, Purpose::Ca));
+        authorities.unwrap_or(Ok(Vec::new()))
+    }
+
     fn make(&self) -> Result<ClientConfig, TlsError> {
         let roots = match &self.ca {
             None => Arc::clone(&self.trusted),

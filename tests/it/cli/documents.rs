@@ -38,9 +38,9 @@ fn r287_version_is_printed_by_command_and_by_flag() {
 #[test]
 fn the_manual_and_the_completions_name_every_flag_and_command() {
     let flags: Vec<_> = KEYS.iter().filter_map(|key| key.flag).collect();
-    let flags = flags
-        .into_iter()
-        .chain(["config", "force", "format", "help", "ready", "version"]);
+    let flags = flags.into_iter().chain([
+        "config", "force", "format", "help", "ready", "strict", "version",
+    ]);
     let commands = [
         "serve",
         "demo",
@@ -48,6 +48,7 @@ fn the_manual_and_the_completions_name_every_flag_and_command() {
         "init",
         "show",
         "healthcheck",
+        "check",
         "version",
         "completions",
         "man",
