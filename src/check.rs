@@ -229,8 +229,7 @@ pub async fn run(config: &Config, only: Option<&str>) -> Result<Report, CheckErr
         }
     }
     let (upstream, names) = (Upstream::new(&config), Names::of_system());
-    let backends = upstream.backends().iter();
-    let checked = backends.map(async |backend| Checked {
+    let checked = upstream.members().map(async |backend| Checked {
         name: backend.name.clone(),
         url: backend.url().to_string(),
         findings: ask::look(&upstream, backend, &names).await,

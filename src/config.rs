@@ -25,7 +25,7 @@ use http::uri::PathAndQuery;
 use pdbmux_core::settings::{Settings, Strategy};
 
 pub use access::{Access, Hidden, Secret};
-pub use backend::{BackendConfig, BackendError};
+pub use backend::{BackendConfig, BackendError, Group};
 pub use door::DoorConfig;
 pub use duration::DurationError;
 pub use env::Environment;
@@ -48,7 +48,8 @@ pub struct Config {
     pub listen: Listen,
     /// Where to tell operators how pdbmux is; nowhere if not set.
     pub admin_listen: Option<Listen>,
-    /// In configured order, names unique (R270); empty only where nothing is served.
+    /// In configured order, names unique (R270), also those of groups; empty only where nothing is
+    /// served.
     pub backends: Vec<BackendConfig>,
     /// How owners are chosen for facts (R272).
     pub merge: Strategy,
@@ -92,6 +93,11 @@ pub struct Config {
     pub access: Access,
     /// How clients come in.
     pub door: DoorConfig,
+    /// How long a backend of a group may take to begin an answer before another is asked too; 0 is
+    /// for ever.
+    pub hedge_after: Duration,
+    /// Whether it is looked for backends that are on one database without being a group.
+    pub detect_shared_database: Detection,
     /// Ceiling of a request's body, in bytes; at least 1.
     pub max_request_bytes: usize,
     /// Bound on reading a request head, and once more on its body; more than 0.
@@ -113,6 +119,15 @@ pub enum LogFormat {
     Text,
     /// One JSON object a line.
     Json,
+}
+
+/// Whether something is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detection {
+    /// Now and then.
+    On,
+    /// Never.
+    Off,
 }
 
 /// How a body is asked to be sent.
@@ -156,6 +171,8 @@ impl Default for Config {
             gzip_min_bytes: 1 << 10,
             access: Access::default(),
             door: DoorConfig::default(),
+            hedge_after: Duration::ZERO,
+            detect_shared_database: Detection::On,
             max_request_bytes: 1 << 20,
             header_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(75),
@@ -176,10 +193,15 @@ impl Config {
         }
     }
 
+    /// The backends as they answer, in configured order: those of a group as one.
+    pub fn groups(&self) -> Vec<Group<'_>> {
+        backend::grouped(&self.backends)
+    }
+
     /// The part that plans and merges depend on.
     pub fn settings(&self) -> Settings {
         Settings {
-            backends: self.backends.iter().map(|b| b.name.clone()).collect(),
+            backends: self.groups().iter().map(|b| b.name.to_owned()).collect(),
             strategy: self.merge,
             source: self.source_fact_enabled.then(|| self.source_fact.clone()),
         }

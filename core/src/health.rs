@@ -1,6 +1,7 @@
 //! Whether a backend is in service, as its probes tell: a state machine without a clock.
 
 mod finding;
+pub mod shared;
 mod stamp;
 #[cfg(test)]
 mod tests;

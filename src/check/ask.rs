@@ -12,13 +12,13 @@ use super::certificate::Certificate;
 use super::judge::{self, Said};
 use super::{Aspect, Finding, Outcome};
 use crate::names::Names;
-use crate::upstream::{Backend, Failure, Received, Upstream};
+use crate::upstream::{Failure, Member, Received, Upstream};
 
 /// How many names a backend is asked to order. More would show no more.
 const MOST_NAMES: u32 = 5_000;
 
 /// One finding for each aspect.
-pub(super) async fn look(upstream: &Upstream, backend: &Backend, names: &Names) -> Vec<Finding> {
+pub(super) async fn look(upstream: &Upstream, backend: &Member, names: &Names) -> Vec<Finding> {
     let mut findings = Vec::new();
     let now = Timestamp::now();
     let shown = backend.shown().map(|read| read.map(|all| read_all(&all)));
@@ -42,7 +42,7 @@ pub(super) async fn look(upstream: &Upstream, backend: &Backend, names: &Names) 
 /// Stops at what all that follows would need.
 async fn steps(
     upstream: &Upstream,
-    backend: &Backend,
+    backend: &Member,
     names: &Names,
     now: Timestamp,
     findings: &mut Vec<Finding>,
@@ -66,7 +66,7 @@ async fn steps(
     } else {
         step(judge::skipped(Aspect::Certificate, "its url is http"))?;
     }
-    let alone = async |ask: Ask| upstream.ask_alone(backend.id, &ask).await;
+    let alone = async |ask: Ask| upstream.ask_alone(backend, &ask).await;
     let version = alone(Ask::own("/pdb/meta/v1/version", &[])).await;
     let own = backend.shown().and_then(Result::ok);
     let own = own.and_then(|all| Certificate::read(all.first()?));

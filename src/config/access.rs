@@ -1,5 +1,5 @@
-//! How a backend is reached: TLS, time, headers and credentials. What is set for all backends
-//! (`backend_ca` and so on) holds for each that does not set it itself.
+//! How a backend is reached: TLS, time, headers and credentials, and what it is to the others. What is
+//! set for all backends (`backend_ca` and so on) holds for each that does not set it itself.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -38,6 +38,13 @@ pub struct Access {
     pub gzip: Option<Coding>,
     /// Questions that it is asked at one time; 0 is without bound, else at least 2.
     pub max_in_flight: Option<usize>,
+    /// The name of those that stand in for one another, being on one database. It is its own alone.
+    pub group: Option<String>,
+    /// How long it may take to begin an answer before another of its group is asked too; 0 is for
+    /// ever.
+    pub hedge_after: Option<Duration>,
+    /// Whether an answer without it is none. It is its own alone.
+    pub required: Option<bool>,
 }
 
 /// Where a secret is. A configuration is shown and logged, so it never holds the secret itself.
@@ -137,8 +144,12 @@ part!(
     ToString::to_string
 );
 
+part!(GROUP, group, group, Clone::clone);
+part!(HEDGE_AFTER, hedge_after, duration::parse, duration::format);
+part!(REQUIRED, required, value::parse_switch, ToString::to_string);
+
 /// All of them, in the order in which they are written.
-pub(super) static PARTS: [&Part; 10] = [
+pub(super) static PARTS: [&Part; 13] = [
     &CA,
     &CERT,
     &KEY,
@@ -149,6 +160,9 @@ pub(super) static PARTS: [&Part; 10] = [
     &PASSWORD,
     &GZIP,
     &MAX_IN_FLIGHT,
+    &GROUP,
+    &HEDGE_AFTER,
+    &REQUIRED,
 ];
 
 impl Part {
@@ -183,6 +197,9 @@ impl Access {
             password,
             gzip: own.gzip.or(general.gzip),
             max_in_flight: own.max_in_flight.or(general.max_in_flight),
+            group: own.group,
+            hedge_after: own.hedge_after.or(general.hedge_after),
+            required: own.required,
         }
     }
 
@@ -236,6 +253,13 @@ fn most_in_flight(text: &str) -> Result<usize, ValueError> {
         1 => Err(ValueError::NotOne),
         most => Ok(most),
     }
+}
+
+fn group(text: &str) -> Result<String, ValueError> {
+    if super::backend::is_name(text) {
+        return Ok(text.to_owned());
+    }
+    Err(ValueError::NotName)
 }
 
 fn user(text: &str) -> Result<String, ValueError> {
@@ -324,6 +348,9 @@ mod tests {
             ("password", "env:PASSWORD"),
             ("gzip", "true"),
             ("max_in_flight", "8"),
+            ("group", "eu"),
+            ("hedge_after", "200ms"),
+            ("required", "true"),
         ];
         let mut access = access(&parts);
         let shown: Vec<_> = access.shown().collect();
@@ -373,6 +400,7 @@ mod tests {
             ("server_name", "a:1", ValueError::NotHost),
             ("user", "a:b", ValueError::NotUser),
             ("max_in_flight", "1", ValueError::NotOne),
+            ("group", "a b", ValueError::NotName),
         ] {
             assert_eq!(refused(name, text), why.to_string(), "{name} {text}");
             assert!(!why.to_string().contains("hush"));

@@ -1,6 +1,6 @@
 //! The list of backends (R270, R271).
 
-use super::access::{Access, Part};
+use super::access::{self, Access, Part};
 use super::url::{BaseUrl, UrlError};
 use super::value::{ValueError, shown};
 
@@ -13,6 +13,41 @@ pub struct BackendConfig {
     pub url: BaseUrl,
     /// How it is reached, as far as it is set for it alone.
     pub access: Access,
+}
+
+/// What answers as one backend: a PuppetDB, or those of a group, which are on one database and so
+/// stand in for one another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group<'c> {
+    /// Its name in answers, headers and logs.
+    pub name: &'c str,
+    /// The PuppetDBs, in configured order; at least one.
+    pub members: Vec<&'c BackendConfig>,
+}
+
+impl Group<'_> {
+    /// Whether an answer without it is none.
+    pub fn is_required(&self) -> bool {
+        let required = |member: &&BackendConfig| member.access.required == Some(true);
+        self.members.iter().any(required)
+    }
+}
+
+/// The list as it answers. A group stands where its first member does.
+pub(super) fn grouped(list: &[BackendConfig]) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for backend in list {
+        let name = backend.access.group.as_deref();
+        let known = groups.iter_mut().find(|group| Some(group.name) == name);
+        match known {
+            Some(group) => group.members.push(backend),
+            None => groups.push(Group {
+                name: name.unwrap_or(&backend.name),
+                members: vec![backend],
+            }),
+        }
+    }
+    groups
 }
 
 /// Why a list of backends is refused. Reads on after the key and its origin.
@@ -33,6 +68,9 @@ pub enum BackendError {
     /// Two backends of one name.
     #[error("has two backends named {0:?}")]
     Duplicate(String),
+    /// A group named like a backend.
+    #[error("has the name {0:?} for a backend and for a group")]
+    Clash(String),
     /// A part of how it is reached that cannot be used.
     #[error("has for {name:?} the {part} {value}, which {why}")]
     Part {
@@ -63,8 +101,7 @@ impl BackendConfig {
         if name.is_empty() {
             return Err(BackendError::NoName);
         }
-        let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
-        if !name.bytes().all(plain) {
+        if !is_name(name) {
             return Err(BackendError::BadName(shown(name)));
         }
         if url.is_empty() {
@@ -96,11 +133,19 @@ impl BackendConfig {
     }
 }
 
-/// Reads `name=url,name=url`; blanks around an entry, a name or a url are dropped.
+/// Whether a text can stand in headers and paths as it is.
+pub(super) fn is_name(text: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+    text.bytes().all(plain)
+}
+
+/// Reads `name=url,group/name=url`; blanks around an entry, a name or a url are dropped.
 pub(super) fn parse_list(text: &str) -> Result<Vec<BackendConfig>, BackendError> {
     let mut list = Vec::new();
     for entry in text.split(',') {
-        let backend = parse_pair(entry).and_then(|backend| refuse_second(&list, backend));
+        let backend = parse_pair(entry)
+            .and_then(|backend| refuse_second(&list, backend))
+            .and_then(|backend| refuse_clash(&list, backend));
         // A comma inside a password makes two entries of one, and neither shows what it is.
         list.push(backend.map_err(|why| if text.contains('@') { veiled(why) } else { why })?);
     }
@@ -109,7 +154,14 @@ pub(super) fn parse_list(text: &str) -> Result<Vec<BackendConfig>, BackendError>
 
 fn parse_pair(entry: &str) -> Result<BackendConfig, BackendError> {
     match entry.split_once('=') {
-        Some((name, url)) => BackendConfig::parse(name.trim(), url.trim()),
+        Some((name, url)) => match name.split_once('/') {
+            None => BackendConfig::parse(name.trim(), url.trim()),
+            Some((group, name)) => {
+                let mut backend = BackendConfig::parse(name.trim(), url.trim())?;
+                backend.set(&access::GROUP, group.trim())?;
+                Ok(backend)
+            }
+        },
         None => Err(BackendError::NotAPair(shown(entry.trim()))),
     }
 }
@@ -126,6 +178,7 @@ fn veiled(error: BackendError) -> BackendError {
         other @ (BackendError::NoName
         | BackendError::NoUrl(_)
         | BackendError::Duplicate(_)
+        | BackendError::Clash(_)
         | BackendError::Part { .. }) => other,
     }
 }
@@ -137,6 +190,23 @@ pub(super) fn refuse_second(
 ) -> Result<BackendConfig, BackendError> {
     if before.iter().any(|other| other.name == backend.name) {
         return Err(BackendError::Duplicate(backend.name));
+    }
+    Ok(backend)
+}
+
+/// Refuses a backend that has the name of a group, or a group that has a backend's: in answers they
+/// would be one.
+pub(super) fn refuse_clash(
+    before: &[BackendConfig],
+    backend: BackendConfig,
+) -> Result<BackendConfig, BackendError> {
+    let is_group = |other: &BackendConfig| other.access.group.as_ref() == Some(&backend.name);
+    if before.iter().chain([&backend]).any(is_group) {
+        return Err(BackendError::Clash(backend.name));
+    }
+    let is_named = |other: &BackendConfig| Some(&other.name) == backend.access.group.as_ref();
+    if let Some(other) = before.iter().find(|other| is_named(other)) {
+        return Err(BackendError::Clash(other.name.clone()));
     }
     Ok(backend)
 }
@@ -178,6 +248,23 @@ mod tests {
     }
 
     #[test]
+    fn a_group_stands_where_its_first_member_does() {
+        let list =
+            parse_list("a=http://h1,eu/b=http://h2, c=http://h3 , eu / d =http://h4").unwrap();
+        let groups = grouped(&list);
+        let told = |group: &Group<'_>| -> Vec<_> {
+            let members = group.members.iter().map(|member| member.name.clone());
+            [group.name.to_owned()].into_iter().chain(members).collect()
+        };
+        let named: Vec<_> = groups.iter().map(told).collect();
+        assert_eq!(
+            named,
+            [vec!["a", "a"], vec!["eu", "b", "d"], vec!["c", "c"]]
+        );
+        assert!(groups.iter().all(|group| !group.is_required()));
+    }
+
+    #[test]
     fn r270_each_unusable_backend_is_refused_for_its_own_reason() {
         for (text, why) in [
             ("", r#"has the entry "" where name=url belongs"#),
@@ -193,6 +280,19 @@ mod tests {
                 r#"has the backend name "a b", but a name is made of letters, digits, '.', '_' and '-'"#,
             ),
             ("a=http://h,a=http://i", r#"has two backends named "a""#),
+            (
+                "a=http://h,a/b=http://i",
+                r#"has the name "a" for a backend and for a group"#,
+            ),
+            (
+                "b/a=http://h,b=http://i",
+                r#"has the name "b" for a backend and for a group"#,
+            ),
+            (
+                "a/a=http://h",
+                r#"has the name "a" for a backend and for a group"#,
+            ),
+            ("/a=http://h", r#"has for "a" the group "", which is empty"#),
             (
                 "a=ftp://h",
                 r#"has for "a" the url "ftp://h", which has a scheme other than http and https"#,

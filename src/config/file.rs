@@ -187,6 +187,9 @@ fn backends(path: &Path, line: u64, list: Vec<Row>) -> Result<Vec<BackendConfig>
             row.password,
             row.gzip,
             row.max_in_flight,
+            row.group,
+            row.hedge_after,
+            row.required,
         ];
         for (part, given) in PARTS.into_iter().zip(parts) {
             if let Some(given) = given {
@@ -195,7 +198,8 @@ fn backends(path: &Path, line: u64, list: Vec<Row>) -> Result<Vec<BackendConfig>
                 set.map_err(|why| refused(line, why))?;
             }
         }
-        checked.push(backend);
+        let backend = backend::refuse_clash(&checked, backend);
+        checked.push(backend.map_err(|why| refused(line, why))?);
     }
     Ok(checked)
 }
@@ -230,6 +234,9 @@ struct Row {
     password: Option<Spanned<String>>,
     gzip: Option<Spanned<String>>,
     max_in_flight: Option<Spanned<String>>,
+    group: Option<Spanned<String>>,
+    hedge_after: Option<Spanned<String>>,
+    required: Option<Spanned<String>>,
 }
 
 impl<'de> Deserialize<'de> for Document {

@@ -3,7 +3,7 @@
 
 use super::door::keys as door;
 use super::value::{self, ValueError};
-use super::{Config, Listen, access, backend, duration};
+use super::{Config, Detection, Listen, access, backend, duration};
 
 /// One key of the configuration.
 #[derive(Debug)]
@@ -128,7 +128,7 @@ pub static KEYS: &[Key] = &[
         name: "backends",
         hint: "NAME=URL,...",
         doc: "The PuppetDBs to ask, each with a name and a base URL (http or https), and in the file \
-              with how it is reached. Their order breaks ties and ranks nothing.",
+              with how it is reached. GROUP/NAME=URL stands in for others of its group. Their order breaks ties and ranks nothing.",
         flag: None,
         choices: &[],
         set: Setter::Backends,
@@ -340,6 +340,23 @@ pub static KEYS: &[Key] = &[
         ToString::to_string,
         "Length from which an answer is compressed.",
     ),
+    scalar!(
+        hedge_after,
+        "DURATION",
+        duration::parse,
+        duration::format,
+        "How long a backend of a group may take to begin its answer before another of the group is \
+         asked as well. At most every tenth question is asked twice so; 0 waits.",
+    ),
+    scalar!(
+        detect_shared_database,
+        "BOOL",
+        value::parse_detection,
+        |detection: &_| (*detection == Detection::On).to_string(),
+        "Whether pdbmux looks for backends that are on one database without being a group, which \
+         would count everything twice. It compares their newest reports now and then.",
+    )
+    .choices(&value::SWITCHES),
     scalar!(
         max_request_bytes,
         "BYTES",

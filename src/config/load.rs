@@ -9,7 +9,7 @@ use super::error::ConfigError;
 use super::file::{self, FileChoice, SYSTEM_FILE};
 use super::key::{KEYS, Key};
 use super::layer::{Given, Origin, Partial};
-use super::{Config, Listen, duration, value};
+use super::{BackendConfig, Config, Listen, duration, value};
 
 /// More than this is never served from the cache (R206).
 const FACTS_TTL_CAP: Duration = Duration::from_secs(30);
@@ -218,7 +218,11 @@ impl Loaded {
             self.notes.push(ConfigError::NoBackends.to_string());
         }
         for (at, backend) in backends.iter().enumerate() {
-            if let Some(first) = backends[..at].iter().find(|b| b.url == backend.url) {
+            let is_twin = |other: &&BackendConfig| {
+                let (group, own) = (&other.access.group, &backend.access.group);
+                other.url == backend.url && (group.is_none() || group != own)
+            };
+            if let Some(first) = backends[..at].iter().find(is_twin) {
                 self.notes.push(format!(
                     "the backends {} and {} have the same url: counts will be too high",
                     first.name, backend.name

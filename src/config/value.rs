@@ -9,7 +9,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::duration::DurationError;
 use super::listen::ListenError;
-use super::{Coding, LogFormat};
+use super::{Coding, Detection, LogFormat};
 
 /// What `merge` may be, in the order it is shown.
 pub(super) const MERGES: [&str; 3] = ["freshness", "static", "exact"];
@@ -78,6 +78,9 @@ pub enum ValueError {
     /// Not the name of a server.
     #[error("is neither a host name nor an address")]
     NotHost,
+    /// A name that would break headers and paths.
+    #[error("is no name made of letters, digits, '.', '_' and '-'")]
+    NotName,
     /// A user that cannot be sent.
     #[error("holds a colon or a control character, which no user's name may")]
     NotUser,
@@ -150,6 +153,14 @@ pub(super) fn parse_switch(text: &str) -> Result<bool, ValueError> {
         "false" | "no" | "off" | "0" => Ok(false),
         _ => Err(ValueError::NotSwitch),
     }
+}
+
+pub(super) fn parse_detection(text: &str) -> Result<Detection, ValueError> {
+    Ok(if parse_switch(text)? {
+        Detection::On
+    } else {
+        Detection::Off
+    })
 }
 
 pub(super) fn parse_coding(text: &str) -> Result<Coding, ValueError> {

@@ -12,7 +12,10 @@ use super::cached::{self, AnswerCache};
 use super::replay::Addresses;
 use super::respond;
 use super::rounds::{Completeness, Rounds};
-use crate::upstream::{self, Upstream};
+use crate::upstream::{self, Standing, Upstream};
+
+/// What is told of a backend that answers a query.
+const REACHED: &str = "ok";
 
 /// What is asked of pdbmux about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +42,9 @@ pub(super) struct Watched<'a> {
 struct Health<'h> {
     status: &'static str,
     backends: Vec<Backend<'h>>,
+    /// By two, those that are on one database without being a group.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    shared_databases: Vec<[&'h str; 2]>,
     query: Query,
     cache: cached::Report,
 }
@@ -53,6 +59,9 @@ struct Backend<'h> {
     last_error: Option<String>,
     /// `ok`, or why a query was not answered.
     reachable: String,
+    /// Those that stand in for one another, if it is a group.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    members: Vec<Backend<'h>>,
 }
 
 /// The last merged fan-out.
@@ -100,27 +109,31 @@ fn status(code: StatusCode, status: &str) -> Response<Body> {
 
 /// Asks every backend a small query, all at once, each within the configured timeout.
 async fn health(of: Watched<'_>) -> Response<Body> {
-    let reached = join_all(of.upstream.backends().iter().map(async |backend| {
-        let reached = of.upstream.reach(backend.id).await;
-        (backend, reached)
+    let backends = join_all(of.upstream.backends().iter().map(async |backend| {
+        let members = backend.members().iter().map(async |member| {
+            let reached = of.upstream.reach(member).await;
+            let standing = of.upstream.standing_of(member.id);
+            tell(&member.name, &standing, reached, of)
+        });
+        let members = join_all(members).await;
+        match <[_; 1]>::try_from(members) {
+            Ok([only]) => only,
+            Err(members) => group(backend, members, of),
+        }
     }))
     .await;
-    let well = reached
-        .iter()
-        .filter(|(_, reached)| reached.is_ok())
-        .count();
+    let is_well = |backend: &&Backend<'_>| backend.reachable == REACHED;
+    let is_whole = |backend: &Backend<'_>| backend.members.iter().all(|it| is_well(&it));
+    let well = backends.iter().filter(is_well).count();
     let (status, code) = match well {
         0 => ("down", StatusCode::SERVICE_UNAVAILABLE),
-        _ if well < reached.len() => ("degraded", StatusCode::OK),
-        _ => ("ok", StatusCode::OK),
+        _ if well == backends.len() && backends.iter().all(is_whole) => ("ok", StatusCode::OK),
+        _ => ("degraded", StatusCode::OK),
     };
-    let backends = reached
-        .into_iter()
-        .map(|(backend, reached)| tell(backend, reached, of))
-        .collect();
     let health = Health {
         status,
         backends,
+        shared_databases: shared_databases(of.upstream),
         query: query(of),
         cache: cached::report(of.cache).await,
     };
@@ -130,24 +143,52 @@ async fn health(of: Watched<'_>) -> Response<Body> {
     }
 }
 
-fn tell<'h>(
+fn shared_databases(upstream: &Upstream) -> Vec<[&str; 2]> {
+    let pairs = upstream.shared_databases().into_iter();
+    pairs
+        .map(|(one, other)| [one, other].map(|id| upstream.backend(id).name.as_str()))
+        .collect()
+}
+
+/// What is told of a group: it is as well as the best of it.
+fn group<'h>(
     backend: &'h upstream::Backend,
-    reached: Result<(), upstream::Failure>,
+    members: Vec<Backend<'h>>,
     of: Watched<'h>,
 ) -> Backend<'h> {
     let standing = of.upstream.standing(backend.id);
+    let reachable = |all: &[Backend<'_>]| {
+        let reached = all.iter().find(|member| member.reachable == REACHED);
+        reached
+            .or(all.first())
+            .map(|member| member.reachable.clone())
+    };
+    Backend {
+        reachable: reachable(&members).unwrap_or_default(),
+        members,
+        ..tell(&backend.name, &standing, Ok(()), of)
+    }
+}
+
+fn tell<'h>(
+    name: &'h str,
+    standing: &Standing,
+    reached: Result<(), upstream::Failure>,
+    of: Watched<'h>,
+) -> Backend<'h> {
     let strip = |text: &str| of.addresses.strip(text).into_owned();
     Backend {
-        name: &backend.name,
+        name,
         state: standing.state.name(),
         consecutive_failures: standing.consecutive_failures,
         consecutive_successes: standing.consecutive_successes,
         last_probe: standing.last_probe.and_then(rfc3339),
         last_error: standing.last_error.as_deref().map(strip),
         reachable: match reached {
-            Ok(()) => "ok".to_owned(),
+            Ok(()) => REACHED.to_owned(),
             Err(failure) => strip(&failure.to_string()),
         },
+        members: Vec::new(),
     }
 }
 

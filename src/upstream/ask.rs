@@ -1,7 +1,5 @@
 //! Asking: the one fan-out, and the one open question.
 
-use std::iter::repeat_with;
-
 use bytes::Bytes;
 use futures_util::future::join_all;
 use http::header::{
@@ -15,9 +13,10 @@ use pdbmux_core::round::{BackendId, Part, Reply, effective_status};
 use tokio::time::Instant;
 
 use super::client::Limits;
+use super::group::{Answered, Asking};
 use super::places::{Place, Stay};
 use super::room::{Hold, NoRoom, Room};
-use super::{Backend, Failure, Incoming, Upstream, trace};
+use super::{Failure, Incoming, Member, Upstream};
 use crate::config::Coding;
 
 const AGENT: &str = concat!("pdbmux/", env!("CARGO_PKG_VERSION"));
@@ -73,6 +72,26 @@ impl Asked {
     }
 }
 
+impl Answered for (Received, Option<Incoming>) {
+    fn status(&self) -> u16 {
+        self.0.status
+    }
+
+    fn body(&self) -> Option<Bytes> {
+        Some(self.0.body.clone())
+    }
+}
+
+impl Answered for Response<Incoming> {
+    fn status(&self) -> u16 {
+        self.status().as_u16()
+    }
+
+    fn body(&self) -> Option<Bytes> {
+        None
+    }
+}
+
 impl Upstream {
     /// Asks several backends at once and waits for all of them; the parts are in the order of
     /// `asks`. Dropping the future cancels what is under way.
@@ -83,34 +102,25 @@ impl Upstream {
     /// The same, but where the answers are more than there is room for, what is left of them is not
     /// waited for.
     pub async fn fan_out_within(&self, asks: &[(BackendId, Ask)], room: Room) -> Vec<Asked> {
-        let since = Instant::now();
-        let places = self.places_in_order(asks, &room, since).await.into_iter();
-        let places = places.map(Some).chain(repeat_with(|| None));
-        join_all(
-            asks.iter()
-                .zip(places)
-                .map(async |((backend, ask), place)| {
-                    let sent = self.sent(*backend, ask);
-                    let place = match place {
-                        Some(place) => place,
-                        None => self.place(*backend, room.stay(), since).await,
-                    };
-                    let answered = match self.begin(*backend, sent.clone(), place, since).await {
-                        Ok(response) => self.receive_within(response, &room).await,
-                        Err(failure) => Err(failure),
-                    };
-                    let (result, rest) = match answered {
-                        Ok((received, rest)) => (Ok(received), rest),
-                        Err(failure) => (Err(failure), None),
-                    };
-                    trace::note_asked(*backend, &sent, since, &result);
-                    Asked {
-                        backend: *backend,
-                        result,
-                        rest,
-                    }
-                }),
-        )
+        let mut reserved = self.reserve(asks, &room).await.into_iter();
+        join_all(asks.iter().map(|(backend, ask)| {
+            let asking = Asking {
+                stay: room.stay(),
+                reserved: reserved.next(),
+            };
+            let read = |response| self.receive_within(response, &room);
+            async move {
+                let (result, rest) = match self.ask_for(*backend, ask, asking, read).await {
+                    Ok((received, rest)) => (Ok(received), rest),
+                    Err(failure) => (Err(failure), None),
+                };
+                Asked {
+                    backend: *backend,
+                    result,
+                    rest,
+                }
+            }
+        }))
         .await
     }
 
@@ -128,18 +138,6 @@ impl Upstream {
             }
         }))
         .await;
-    }
-
-    /// Asks one backend and waits for its whole answer.
-    pub(super) async fn ask(&self, backend: BackendId, ask: &Ask) -> Result<Received, Failure> {
-        let (began, sent) = (Instant::now(), self.sent(backend, ask));
-        let place = self.place(backend, Stay::Long, began).await;
-        let result = match self.begin(backend, sent.clone(), place, began).await {
-            Ok(response) => self.receive(response).await,
-            Err(failure) => Err(failure),
-        };
-        trace::note_asked(backend, &sent, began, &result);
-        result
     }
 
     /// Waits for the rest of an answer.
@@ -178,61 +176,28 @@ impl Upstream {
     /// The headers are pdbmux's own: a client's `Accept` or `Accept-Encoding` would change what
     /// comes back (trap T62).
     pub async fn open(&self, backend: BackendId, ask: &Ask) -> Result<Response<Incoming>, Failure> {
-        let (began, sent) = (Instant::now(), self.sent(backend, ask));
-        let place = self.place(backend, Stay::Long, began).await;
-        let result = self.begin(backend, sent.clone(), place, began).await;
-        let head = result.as_ref().map(|response| response.status().as_u16());
-        trace::note_opened(backend, &sent, began, head);
-        result
-    }
-
-    fn sent(&self, backend: BackendId, ask: &Ask) -> Sent {
-        ask.send(self.backend(backend).url.prefix().len())
-    }
-
-    /// A place for a question that came at `since`.
-    async fn place(
-        &self,
-        backend: BackendId,
-        stay: Stay,
-        since: Instant,
-    ) -> Result<Place, Failure> {
-        let Backend {
-            places, timeout, ..
-        } = self.backend(backend);
-        let place = places.take(stay, since + *timeout).await;
-        place.ok_or(Failure::NoPlace(*timeout))
-    }
-
-    /// Places for questions that may keep them while others of the same round are waited for: one
-    /// after the other, in configured order. Otherwise two rounds could each wait for what the other
-    /// has. None where nothing is to be waited for.
-    async fn places_in_order(
-        &self,
-        asks: &[(BackendId, Ask)],
-        room: &Room,
-        since: Instant,
-    ) -> Vec<Result<Place, Failure>> {
-        let mut places = Vec::new();
-        let are_bounded = |backend: &Backend| backend.places.are_bounded();
-        if room.streams() && self.backends.iter().any(are_bounded) {
-            for (backend, _) in asks {
-                places.push(self.place(*backend, room.stay(), since).await);
+        let is_group = self.backend(backend).group().is_some();
+        let begun = async |mut response: Response<Incoming>| {
+            // Once bytes of it are passed on, no other member can take over.
+            if is_group {
+                response.body_mut().read_ahead().await?;
             }
-        }
-        places
+            Ok(response)
+        };
+        let asking = Asking::at(Stay::Long);
+        self.ask_for(backend, ask, asking, begun).await
     }
 
-    async fn begin(
+    /// Asks one PuppetDB, which has `place` for it, and waits for the head of its answer.
+    pub(super) async fn begin(
         &self,
-        backend: BackendId,
-        sent: Sent,
-        place: Result<Place, Failure>,
+        member: &Member,
+        sent: &Sent,
+        place: Place,
         since: Instant,
     ) -> Result<Response<Incoming>, Failure> {
-        let place = place?;
-        let limits = Limits::since(since, self.backend(backend).timeout);
-        let mut response = self.send(backend, sent, limits).await?;
+        let limits = Limits::since(since, member.timeout);
+        let mut response = self.send(member, sent, limits).await?;
         response.body_mut().place = Some(place);
         let status = effective_status(response.status().as_u16());
         *response.status_mut() = status
@@ -244,18 +209,17 @@ impl Upstream {
     /// Sends a request and waits for the head of its answer, within `limits`.
     pub(super) async fn send(
         &self,
-        backend: BackendId,
-        sent: Sent,
+        member: &Member,
+        sent: &Sent,
         limits: Limits,
     ) -> Result<Response<Incoming>, Failure> {
-        let to = self.backend(backend);
-        let Backend {
+        let Member {
             url,
             connections,
             credentials,
             coding,
             ..
-        } = to;
+        } = member;
         let target = url.target(&sent.target).map_err(Failure::Unsendable)?;
         let request = Request::builder()
             .uri(target)
@@ -266,7 +230,7 @@ impl Upstream {
             Coding::Identity => request,
             Coding::Gzip => request.header(ACCEPT_ENCODING, "gzip"),
         };
-        let request = match sent.body {
+        let request = match sent.body.clone() {
             None => request.body(Full::default()),
             Some(body) => request
                 .method(Method::POST)
@@ -277,7 +241,7 @@ impl Upstream {
         let told = credentials.add_to(request.headers_mut());
         told.map_err(Failure::Credentials)?;
         let answered = connections.send(url, request, limits).await;
-        let answered = answered.map_err(|failure| to.explain(failure))?;
+        let answered = answered.map_err(|failure| member.explain(failure))?;
         Incoming::of(answered, limits.silence)
     }
 

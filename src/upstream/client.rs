@@ -23,10 +23,10 @@ use tower_service::Service;
 
 use crate::config::BaseUrl;
 use crate::names::Names;
-use resolve::Resolve;
 
 pub(super) use connection::{Incoming, Limits};
 pub(super) use kept::{Connections, has_ended};
+pub(super) use resolve::Resolve;
 pub(super) use tls::Tls;
 pub use tls::TlsError;
 

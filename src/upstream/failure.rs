@@ -55,12 +55,18 @@ pub enum Failure {
     /// It could not say which nodes it has, so that it is not known what it speaks for.
     #[error("its nodes could not be listed")]
     Unlisted,
-    /// It was not asked, since its probes say that it is down.
+    /// It was not asked, since it is known to be down.
     #[error("it is out of service")]
     OutOfService,
 }
 
 impl Failure {
+    /// Whether the answer may be a good one that cannot be held here, so that to ask another for the
+    /// same helps nobody.
+    pub(super) fn is_for_lack_of_room(&self) -> bool {
+        matches!(self, Self::TooLong(_) | Self::NoRoom(_))
+    }
+
     /// One word for clients, which must not learn addresses.
     pub fn reason(&self) -> String {
         let word = match self {

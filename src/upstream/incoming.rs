@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http::Response;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt;
 use tokio::task::coop;
 
 use super::places::Place;
@@ -19,6 +20,8 @@ use crate::gzip::Gunzip;
 pub struct Incoming {
     sent: client::Incoming,
     coding: Coding,
+    /// What was read of it already.
+    ahead: Option<Bytes>,
     /// Longest wait for the next part of it.
     pub(super) timeout: Duration,
     /// Among those of its backend, until it is read or given up.
@@ -57,10 +60,21 @@ impl Incoming {
             Self {
                 sent,
                 coding,
+                ahead: None,
                 timeout,
                 place: None,
             },
         ))
+    }
+
+    /// Reads the first bytes, which then are still there to be read.
+    pub(super) async fn read_ahead(&mut self) -> Result<(), Failure> {
+        while self.ahead.is_none()
+            && let Some(frame) = self.frame().await.transpose()?
+        {
+            self.ahead = frame.into_data().ok();
+        }
+        Ok(())
     }
 }
 
@@ -77,7 +91,15 @@ impl Body for Incoming {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
-        let Self { sent, coding, .. } = self.get_mut();
+        let Self {
+            sent,
+            coding,
+            ahead,
+            ..
+        } = self.get_mut();
+        if let Some(bytes) = ahead.take() {
+            return Poll::Ready(Some(Ok(Frame::data(bytes))));
+        }
         let mut sent = Pin::new(sent);
         let Coding::Gzip(gunzip) = coding else {
             return sent.poll_frame(context);
@@ -102,9 +124,12 @@ impl Body for Incoming {
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self.coding {
-            Coding::Identity => self.sent.size_hint(),
-            Coding::Gzip(_) => SizeHint::default(),
+        let ahead = self.ahead.as_ref().map_or(0, |bytes| bytes.len() as u64);
+        let sent = self.sent.size_hint();
+        match (&self.coding, sent.exact()) {
+            (Coding::Identity, Some(length)) => SizeHint::with_exact(ahead + length),
+            (Coding::Identity, None) => sent,
+            (Coding::Gzip(_), _) => SizeHint::default(),
         }
     }
 }

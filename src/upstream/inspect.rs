@@ -1,17 +1,15 @@
-//! Looking at a backend step by step, as requests never do: its host, its port, its certificates.
+//! Looking at a PuppetDB step by step, as requests never do: its host, its port, its certificates.
 
 use std::net::IpAddr;
 
-use pdbmux_core::plan::Ask;
-use pdbmux_core::round::BackendId;
 use rustls::pki_types::CertificateDer;
 use tokio::time::timeout;
 
-use super::{Backend, Failure, Received, TlsError, Upstream};
+use super::{Failure, Member, TlsError};
 use crate::config::BaseUrl;
 use crate::names::{LookupError, Names};
 
-impl Backend {
+impl Member {
     /// Where it is.
     pub fn url(&self) -> &BaseUrl {
         &self.url
@@ -50,14 +48,5 @@ impl Backend {
         let greeted = timeout(self.timeout, self.connections.connector().greet(origin));
         let greeted = greeted.await.map_err(|_| Failure::Timeout(self.timeout))?;
         greeted.map_err(|error| self.explain(Failure::Unconnected(error)))
-    }
-}
-
-impl Upstream {
-    /// Asks one backend, in service or not, and waits for its whole answer within its `timeout` in all.
-    pub async fn ask_alone(&self, backend: BackendId, ask: &Ask) -> Result<Received, Failure> {
-        let wait = self.backend(backend).timeout;
-        let answered = timeout(wait, self.ask(backend, ask)).await;
-        answered.unwrap_or(Err(Failure::Timeout(wait)))
     }
 }

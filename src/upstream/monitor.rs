@@ -6,11 +6,15 @@ use std::time::SystemTime;
 use pdbmux_core::health::{Finding, Health, State, Thresholds, Transition};
 use pdbmux_core::round::BackendId;
 
+use super::MemberId;
 use crate::config::Config;
 
-/// The health of all backends.
+/// The health of all PuppetDBs.
 #[derive(Debug)]
-pub(super) struct Monitor(Mutex<Vec<Record>>);
+pub(super) struct Monitor(Mutex<Vec<Members>>);
+
+/// Those that answer for one backend.
+type Members = Vec<Record>;
 
 #[derive(Debug)]
 struct Record {
@@ -20,7 +24,7 @@ struct Record {
     last_error: Option<String>,
 }
 
-/// What is known of one backend (R193, R194).
+/// What is known of one PuppetDB (R193, R194).
 #[derive(Debug, Clone)]
 pub struct Standing {
     /// The probes' verdict.
@@ -50,23 +54,27 @@ impl Monitor {
             failures: config.health_probe_failures,
             successes: config.health_probe_successes,
         };
-        let records = config.backends.iter().map(|_| Record {
+        let record = || Record {
             health: config.health_probe_enabled.then(|| Health::new(thresholds)),
             last_probe: None,
             last_error: None,
-        });
+        };
+        let groups = config.groups();
+        let records = groups
+            .iter()
+            .map(|group| group.members.iter().map(|_| record()).collect());
         Self(Mutex::new(records.collect()))
     }
 
     /// Takes in a probe that ended at `when`; returns what has changed by it.
     pub(super) fn observe(
         &self,
-        backend: BackendId,
+        member: MemberId,
         finding: &Finding,
         error: Option<String>,
         when: SystemTime,
     ) -> Vec<Transition> {
-        let record = &mut self.records()[backend.index()];
+        let record = &mut self.records()[member.backend.index()][member.index()];
         record.last_probe = Some(when);
         record.last_error = error;
         let health = record.health.as_mut();
@@ -74,14 +82,26 @@ impl Monitor {
     }
 
     pub(super) fn standing(&self, backend: BackendId) -> Standing {
-        let record = &self.records()[backend.index()];
-        let health = record.health.as_ref();
-        Standing {
-            state: record.state(),
-            consecutive_failures: health.map_or(0, Health::consecutive_failures),
-            consecutive_successes: health.map_or(0, Health::consecutive_successes),
-            last_probe: record.last_probe,
-            last_error: record.last_error.clone(),
+        let records = self.records();
+        let members = &records[backend.index()];
+        let best = members.iter().min_by_key(|record| rank(record.state()));
+        best.unwrap_or(&members[0]).standing()
+    }
+
+    pub(super) fn standing_of(&self, member: MemberId) -> Standing {
+        self.records()[member.backend.index()][member.index()].standing()
+    }
+
+    /// Those of a backend's members that are in service, or all if none is.
+    pub(super) fn usable(&self, members: impl Iterator<Item = MemberId> + Clone) -> Vec<MemberId> {
+        let records = self.records();
+        let in_service =
+            |id: &MemberId| records[id.backend.index()][id.index()].state().in_service();
+        let usable: Vec<_> = members.clone().filter(in_service).collect();
+        if usable.is_empty() {
+            members.collect()
+        } else {
+            usable
         }
     }
 
@@ -90,8 +110,8 @@ impl Monitor {
         let (asked, skipped): (Vec<_>, Vec<_>) = (0..)
             .map(BackendId)
             .zip(records.iter())
-            .partition(|(_, record)| record.state().in_service());
-        let ids = |some: Vec<(BackendId, &Record)>| some.into_iter().map(|(id, _)| id).collect();
+            .partition(|(_, members)| any_in_service(members));
+        let ids = |some: Vec<(BackendId, &Members)>| some.into_iter().map(|(id, _)| id).collect();
         // A prober that is wrong about everybody must not keep anybody from an answer.
         let (asked, skipped) = if asked.is_empty() {
             (skipped, asked)
@@ -106,15 +126,41 @@ impl Monitor {
 
     /// Whether there is a backend that is not down.
     pub(super) fn any_in_service(&self) -> bool {
-        self.records().iter().any(|r| r.state().in_service())
+        self.records().iter().any(any_in_service)
     }
 
-    fn records(&self) -> MutexGuard<'_, Vec<Record>> {
+    fn records(&self) -> MutexGuard<'_, Vec<Members>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+fn any_in_service(members: &Members) -> bool {
+    members.iter().any(|record| record.state().in_service())
+}
+
+/// Which of two states says more for a PuppetDB.
+fn rank(state: State) -> u8 {
+    match state {
+        State::Healthy => 0,
+        State::Unmonitored => 1,
+        State::Unprobed => 2,
+        State::ProbeUnsupported => 3,
+        State::Unhealthy => 4,
+    }
+}
+
 impl Record {
+    fn standing(&self) -> Standing {
+        let health = self.health.as_ref();
+        Standing {
+            state: self.state(),
+            consecutive_failures: health.map_or(0, Health::consecutive_failures),
+            consecutive_successes: health.map_or(0, Health::consecutive_successes),
+            last_probe: self.last_probe,
+            last_error: self.last_error.clone(),
+        }
+    }
+
     fn state(&self) -> State {
         self.health
             .as_ref()
@@ -125,26 +171,48 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::BackendConfig;
+    use crate::config::{Access, BackendConfig};
 
     fn monitor(probed: bool) -> Monitor {
-        let backend = |name: &str| BackendConfig {
-            name: name.to_owned(),
-            url: "http://puppetdb.example:8080".parse().unwrap(),
-            access: crate::config::Access::default(),
-        };
+        of(
+            probed,
+            ["a", "b", "c"].map(|name| backend(name, None)).into(),
+        )
+    }
+
+    fn of(health_probe_enabled: bool, backends: Vec<BackendConfig>) -> Monitor {
         Monitor::new(&Config {
-            backends: ["a", "b", "c"].map(backend).into(),
-            health_probe_enabled: probed,
+            backends,
+            health_probe_enabled,
             ..Config::default()
         })
     }
 
+    fn backend(name: &str, group: Option<&str>) -> BackendConfig {
+        BackendConfig {
+            name: name.to_owned(),
+            url: "http://puppetdb.example:8080".parse().unwrap(),
+            access: Access {
+                group: group.map(str::to_owned),
+                ..Access::default()
+            },
+        }
+    }
+
+    fn member(backend: u16, at: u16) -> MemberId {
+        let backend = BackendId(backend);
+        MemberId { backend, at }
+    }
+
     fn take_down(monitor: &Monitor, backend: u16) {
+        take_down_member(monitor, member(backend, 0));
+    }
+
+    fn take_down_member(monitor: &Monitor, member: MemberId) {
         let sick = pdbmux_core::health::judge(503, b"");
         for _ in 0..3 {
             let error = Some("down".to_owned());
-            monitor.observe(BackendId(backend), &sick, error, SystemTime::UNIX_EPOCH);
+            monitor.observe(member, &sick, error, SystemTime::UNIX_EPOCH);
         }
     }
 
@@ -169,6 +237,24 @@ mod tests {
     }
 
     #[test]
+    fn a_group_is_in_service_while_one_of_it_is_and_shows_the_best_state() {
+        let of_group = [("a", Some("eu")), ("b", None), ("c", Some("eu"))];
+        let monitor = of(true, of_group.map(|(name, of)| backend(name, of)).into());
+        let both = [member(0, 1), member(0, 0)];
+        let usable = || monitor.usable(both.into_iter());
+        assert_eq!(usable(), both);
+        take_down_member(&monitor, member(0, 0));
+        assert_eq!(pool(&monitor), (vec![0, 1], vec![]));
+        assert_eq!(usable(), [member(0, 1)]);
+        assert_eq!(monitor.standing(BackendId(0)).state, State::Unprobed);
+        assert_eq!(monitor.standing_of(member(0, 0)).state, State::Unhealthy);
+        take_down_member(&monitor, member(0, 1));
+        assert_eq!(pool(&monitor), (vec![1], vec![0]));
+        assert_eq!(usable(), both);
+        assert_eq!(monitor.standing(BackendId(0)).state, State::Unhealthy);
+    }
+
+    #[test]
     fn r188_nobody_is_skipped_where_nobody_probes() {
         let monitor = monitor(false);
         take_down(&monitor, 1);
@@ -189,7 +275,7 @@ mod tests {
         assert_eq!(down.consecutive_failures, 3);
         assert_eq!(down.last_probe, Some(SystemTime::UNIX_EPOCH));
         assert_eq!(down.last_error.as_deref(), Some("down"));
-        monitor.observe(BackendId(0), &Finding::Healthy, None, SystemTime::now());
+        monitor.observe(member(0, 0), &Finding::Healthy, None, SystemTime::now());
         let good = monitor.standing(BackendId(0));
         assert_eq!((good.consecutive_successes, good.last_error), (1, None));
     }

@@ -47,6 +47,14 @@ impl Places {
         self.0.is_some()
     }
 
+    /// Whether there is a place at the moment.
+    pub(super) fn is_free(&self, stay: Stay) -> bool {
+        self.0.as_ref().is_none_or(|Bounded { all, longer }| {
+            let longer = stay == Stay::Short || longer.available_permits() > 0;
+            longer && all.available_permits() > 0
+        })
+    }
+
     /// A place, if there comes to be one in time. Who waits first has it first.
     pub(super) async fn take(&self, stay: Stay, until: Instant) -> Option<Place> {
         let Some(Bounded { all, longer }) = &self.0 else {

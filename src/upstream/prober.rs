@@ -7,13 +7,13 @@ use http::StatusCode;
 use http_body_util::{BodyExt, Limited};
 use pdbmux_core::health::{Finding, Transition, judge};
 use pdbmux_core::plan::{Ask, Sent};
-use pdbmux_core::round::BackendId;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use super::client::Limits;
-use super::{Failure, Upstream};
-use crate::config::Config;
+use super::places::Stay;
+use super::{Failure, Member, MemberId, Received, Upstream, shared};
+use crate::config::{Config, Detection};
 
 /// Longest body of a probe's answer that is read. PuppetDB sends some hundred bytes.
 const MAX_BODY: usize = 1 << 20;
@@ -48,23 +48,26 @@ impl Probed {
     }
 }
 
-/// Begins to probe every backend, unless the configuration says not to (R188). Dropping the tasks
-/// ends them.
+/// Begins to probe every PuppetDB, unless the configuration says not to (R188), and to look for
+/// backends that are on one database. Dropping the tasks ends them.
 pub fn start(upstream: &Arc<Upstream>, config: &Config) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
+    if config.detect_shared_database == Detection::On && upstream.backends().len() > 1 {
+        tasks.spawn(shared::watch(Arc::clone(upstream)));
+    }
     if !config.health_probe_enabled {
         return tasks;
     }
-    for backend in upstream.backends() {
-        let (upstream, backend) = (Arc::clone(upstream), backend.id);
+    for member in upstream.members() {
+        let (upstream, member) = (Arc::clone(upstream), member.id);
         let path = config.health_probe_path.to_string();
         let (pause, wait) = (config.health_probe_interval, config.health_probe_timeout);
         tasks.spawn(async move {
             let ask = || async {
-                let answered = timeout(wait, upstream.probe(backend, &path, wait)).await;
+                let answered = timeout(wait, upstream.probe(member, &path, wait)).await;
                 answered.unwrap_or(Err(Failure::Timeout(wait)))
             };
-            repeat(pause, ask, |probed| upstream.learn(backend, &path, &probed)).await;
+            repeat(pause, ask, |probed| upstream.learn(member, &path, &probed)).await;
         });
     }
     tasks
@@ -88,7 +91,7 @@ impl Upstream {
     /// The status and, under 200, the body of a backend's answer to a probe; within `wait` in all.
     async fn probe(
         &self,
-        backend: BackendId,
+        member: MemberId,
         path: &str,
         wait: Duration,
     ) -> Result<(u16, Vec<u8>), Failure> {
@@ -97,7 +100,7 @@ impl Upstream {
             body: None,
         };
         let limits = Limits::since(Instant::now(), wait);
-        let response = self.send(backend, sent, limits).await?;
+        let response = self.send(self.member(member), &sent, limits).await?;
         let status = response.status();
         if status != StatusCode::OK {
             return Ok((status.as_u16(), Vec::new()));
@@ -113,26 +116,41 @@ impl Upstream {
     }
 
     /// Takes in what came of a probe and logs what changed by it, and nothing else (R185).
-    fn learn(&self, backend: BackendId, path: &str, probed: &Probed) {
+    fn learn(&self, member: MemberId, path: &str, probed: &Probed) {
         let Probed {
             finding,
             status,
             error,
         } = probed;
         let now = SystemTime::now();
-        let changes = self.monitor.observe(backend, finding, error.clone(), now);
-        let backend = self.backend(backend).name.as_str();
+        let changes = self.monitor.observe(member, finding, error.clone(), now);
+        let group = self.backend(member.backend).group();
+        let backend = self.member(member).name.as_str();
         let why = error.as_deref();
         for change in changes {
             match change {
                 Transition::Down => {
-                    tracing::warn!(backend, path, status, why, "a backend is out of service");
+                    tracing::warn!(
+                        backend,
+                        group,
+                        path,
+                        status,
+                        why,
+                        "a backend is out of service"
+                    );
                 }
                 Transition::Up => {
-                    tracing::info!(backend, path, status, "a backend is in service again");
+                    tracing::info!(
+                        backend,
+                        group,
+                        path,
+                        status,
+                        "a backend is in service again"
+                    );
                 }
                 Transition::Unsupported { refused } => tracing::warn!(
                     backend,
+                    group,
                     path,
                     status = refused,
                     why,
@@ -141,12 +159,14 @@ impl Upstream {
                 ),
                 Transition::Answered => tracing::info!(
                     backend,
+                    group,
                     path,
                     status,
                     "a backend's probe is answered: from now on it decides about service"
                 ),
                 Transition::NowRefused(status) => tracing::error!(
                     backend,
+                    group,
                     path,
                     status,
                     "a backend refuses a probe that it used to answer: has its path moved, or who \
@@ -156,18 +176,29 @@ impl Upstream {
         }
     }
 
-    /// Whether a backend answers a query right now, in service or not (R192); within `timeout` in
+    /// Whether a PuppetDB answers a query right now, in service or not (R192); within `timeout` in
     /// all.
-    pub async fn reach(&self, backend: BackendId) -> Result<(), Failure> {
+    pub async fn reach(&self, member: &Member) -> Result<(), Failure> {
         // A real query: one that never reaches the database would call a backend well that is not.
         let ask = Ask::own("/pdb/query/v4/nodes", &[("limit", "1")]);
-        let wait = self.backend(backend).timeout;
-        match timeout(wait, self.ask(backend, &ask)).await {
-            Ok(Ok(received)) if received.status == 200 => Ok(()),
-            Ok(Ok(received)) => Err(Failure::Status(received.status)),
-            Ok(Err(failure)) => Err(failure),
-            Err(_) => Err(Failure::Timeout(wait)),
+        match self.ask_alone(member, &ask).await?.status {
+            200 => Ok(()),
+            status => Err(Failure::Status(status)),
         }
+    }
+
+    /// Asks one PuppetDB, in service or not, and waits for its whole answer within its `timeout` in
+    /// all.
+    pub async fn ask_alone(&self, member: &Member, ask: &Ask) -> Result<Received, Failure> {
+        let answered = async {
+            let since = Instant::now();
+            let place = member.place(Stay::Short, since).await?;
+            let sent = ask.send(member.url.prefix().len());
+            let response = self.begin(member, &sent, place, since).await?;
+            self.receive(response).await
+        };
+        let answered = timeout(member.timeout, answered).await;
+        answered.unwrap_or(Err(Failure::Timeout(member.timeout)))
     }
 }
 

@@ -12,8 +12,6 @@ use pdbmux_core::plan::Sent;
 use pdbmux_core::round::BackendId;
 use tokio::time::Instant;
 
-use super::{Failure, Received};
-
 tokio::task_local! {
     static CURRENT: Arc<Trace>;
 }
@@ -98,33 +96,8 @@ pub fn note_instead(instead: Option<&Arc<Fan>>) {
     noted.unwrap_or_default();
 }
 
-/// Notes a question whose answer was read, if this request is traced.
+/// Notes a question, if this request is traced.
 pub(super) fn note_asked(
-    backend: BackendId,
-    sent: &Sent,
-    began: Instant,
-    result: &Result<Received, Failure>,
-) {
-    note_step(backend, sent, began, || match result {
-        Ok(received) => Ok((received.status, Some(received.body.clone()))),
-        Err(failure) => Err(failure.reason()),
-    });
-}
-
-/// Notes a question whose answer is passed on, if this request is traced.
-pub(super) fn note_opened(
-    backend: BackendId,
-    sent: &Sent,
-    began: Instant,
-    result: Result<u16, &Failure>,
-) {
-    note_step(backend, sent, began, || match result {
-        Ok(status) => Ok((status, None)),
-        Err(failure) => Err(failure.reason()),
-    });
-}
-
-fn note_step(
     backend: BackendId,
     sent: &Sent,
     began: Instant,

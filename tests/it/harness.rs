@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use pdbmux::config::{BackendConfig, Config};
+use pdbmux::config::{BackendConfig, Config, Detection};
 use pdbmux::daemon;
 use pdbmux::listener::Listener;
 use pdbmux::names::Names;
@@ -49,6 +49,7 @@ impl Pdbmux {
             health_probe_enabled: false,
             // Tests see what backends answer now; those of the cache turn it on.
             facts_ttl: Duration::ZERO,
+            detect_shared_database: Detection::Off,
             ..Config::default()
         };
         change(&mut config);

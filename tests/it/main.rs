@@ -19,6 +19,7 @@ mod door;
 mod exact;
 mod facts;
 mod freshness;
+mod groups;
 mod gzip;
 mod harness;
 mod health;

@@ -107,16 +107,17 @@ fn logged(statuses: &[Option<u16>]) -> (Vec<String>, State) {
         }],
         ..Config::default()
     });
+    let member = upstream.members().next().unwrap().id;
     tracing::subscriber::with_default(subscriber, || {
         for status in statuses {
             let answered = status.map(|status| (status, Vec::new()));
             let probed = Probed::of(answered.ok_or(Failure::Timeout(PAUSE)));
-            upstream.learn(BackendId(0), PATH, &probed);
+            upstream.learn(member, PATH, &probed);
         }
     });
     let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
     let lines = text.lines().map(|line| line.trim().to_owned()).collect();
-    (lines, upstream.standing(BackendId(0)).state)
+    (lines, upstream.standing_of(member).state)
 }
 
 #[test]

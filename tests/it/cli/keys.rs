@@ -117,6 +117,14 @@ const SPECIFIED: &[(&str, &str, &str, Option<&str>, &str)] = &[
     ),
     ("", "gzip", "PDBMUX_GZIP", None, "true"),
     ("", "gzip_min_bytes", "PDBMUX_GZIP_MIN_BYTES", None, "1024"),
+    ("", "hedge_after", "PDBMUX_HEDGE_AFTER", None, "0s"),
+    (
+        "",
+        "detect_shared_database",
+        "PDBMUX_DETECT_SHARED_DATABASE",
+        None,
+        "true",
+    ),
     (
         "",
         "max_request_bytes",

@@ -1,0 +1,123 @@
+//! One PuppetDB and the way to it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderMap;
+use pdbmux_core::round::BackendId;
+use rustls::RootCertStore;
+use tokio::time::Instant;
+
+use super::super::client::{Connections, Connector, Resolve, Tls, TlsError, has_ended};
+use super::super::credentials::Credentials;
+use super::super::failure::Failure;
+use super::super::places::{Place, Places, Stay};
+use crate::config::{BackendConfig, BaseUrl, Coding, Config};
+
+/// One PuppetDB by its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MemberId {
+    /// What it answers for.
+    pub backend: BackendId,
+    /// Its place among those that do, in configured order.
+    pub at: u16,
+}
+
+impl MemberId {
+    /// The place as an index into the members of its backend.
+    pub fn index(self) -> usize {
+        usize::from(self.at)
+    }
+}
+
+/// One configured PuppetDB and the connections to it.
+#[derive(Debug)]
+pub struct Member {
+    /// Its place.
+    pub id: MemberId,
+    /// The name it is configured by, which answers and headers show if it is in no group.
+    pub name: String,
+    pub(in crate::upstream) url: BaseUrl,
+    pub(in crate::upstream) connections: Connections,
+    pub(in crate::upstream) credentials: Credentials,
+    pub(in crate::upstream) coding: Coding,
+    pub(in crate::upstream) places: Places,
+    /// Longest wait for the first byte and between any two.
+    pub(in crate::upstream) timeout: Duration,
+    /// How long its answer may take to begin before another of its group is asked too.
+    pub(super) hedge_after: Option<Duration>,
+    pub(in crate::upstream) tls: Arc<Tls>,
+}
+
+/// What all connections are made with.
+#[derive(Debug)]
+pub(in crate::upstream) struct Means {
+    pub(in crate::upstream) names: Resolve,
+    pub(in crate::upstream) trusted: Arc<RootCertStore>,
+}
+
+impl Member {
+    /// Connects to nobody yet.
+    pub(super) fn new(id: MemberId, one: &BackendConfig, means: &Means, config: &Config) -> Self {
+        let access = one.access.or(&config.access);
+        let timeout = access.timeout.unwrap_or(config.timeout);
+        let hedge_after = access.hedge_after.unwrap_or(config.hedge_after);
+        let tls = Arc::new(Tls::of(&access, Arc::clone(&means.trusted)));
+        let member = Self {
+            id,
+            name: one.name.clone(),
+            url: one.url.clone(),
+            connections: Connections::new(Connector::new(timeout, &means.names, &tls)),
+            credentials: Credentials::of(&access),
+            coding: access.gzip.unwrap_or(Coding::Identity),
+            places: Places::of(access.max_in_flight.unwrap_or_default()),
+            timeout,
+            hedge_after: (!hedge_after.is_zero()).then_some(hedge_after),
+            tls,
+        };
+        member.read_files();
+        member
+    }
+
+    /// A place for a question that came at `since`.
+    pub(in crate::upstream) async fn place(
+        &self,
+        stay: Stay,
+        since: Instant,
+    ) -> Result<Place, Failure> {
+        let place = self.places.take(stay, since + self.timeout).await;
+        place.ok_or(Failure::NoPlace(self.timeout))
+    }
+
+    /// Reads its files, so that what is wrong with them is told at once, and what is right is there
+    /// when one of them is replaced.
+    fn read_files(&self) {
+        let tls = self
+            .url
+            .is_secure()
+            .then(|| self.tls.config().err())
+            .flatten();
+        let tls = tls.map(Failure::Tls);
+        let told = self.credentials.add_to(&mut HeaderMap::new());
+        let told = told.err().map(Failure::Credentials);
+        for failure in tls.into_iter().chain(told) {
+            tracing::warn!(backend = self.name, %failure, "a backend cannot be asked");
+        }
+    }
+
+    /// The same failure, as one of TLS where that is to blame.
+    pub(in crate::upstream) fn explain(&self, failure: Failure) -> Failure {
+        let (trouble, has_ended) = match &failure {
+            Failure::Unconnected(error) => (self.tls.explain(&**error), false),
+            Failure::Unanswered(error) => (self.tls.explain(error), has_ended(error)),
+            _ => return failure,
+        };
+        match trouble {
+            Some(trouble) => Failure::Tls(trouble),
+            None if has_ended && self.url.is_secure() && self.tls.shows_nothing() => {
+                Failure::Tls(TlsError::Ended)
+            }
+            None => failure,
+        }
+    }
+}
