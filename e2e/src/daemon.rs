@@ -32,17 +32,39 @@ pub fn pdbmux<M: Borrow<Member>>(
     backends: &[M],
     variables: &[(&str, &str)],
 ) -> Result<Daemon> {
-    let port = free_port()?;
     let list: Vec<_> = backends
         .iter()
         .map(Borrow::borrow)
         .map(|one: &Member| format!("{}={}", one.name, one.client.base()))
         .collect();
+    let list = list.join(",");
+    let mut all = vec![("PDBMUX_BACKENDS", list.as_str())];
+    all.extend(variables);
+    run(settings, &all)
+}
+
+/// Starts the real pdbmux with the configuration file `name` in the rig's folder, which is written
+/// with this text; it sees nothing else but `variables`.
+pub fn configured(
+    settings: &Settings,
+    name: &str,
+    text: &str,
+    variables: &[(&str, &str)],
+) -> Result<Daemon> {
+    let file = run_folder(settings).join(name);
+    fs::write(&file, text)?;
+    let file = file.to_string_lossy();
+    let mut all = vec![("PDBMUX_CONFIG", &*file)];
+    all.extend(variables);
+    run(settings, &all)
+}
+
+fn run(settings: &Settings, variables: &[(&str, &str)]) -> Result<Daemon> {
+    let port = free_port()?;
     let mut command = vec![
         "env".to_owned(),
         "-i".into(),
         format!("PDBMUX_LISTEN=127.0.0.1:{port}"),
-        format!("PDBMUX_BACKENDS={}", list.join(",")),
     ];
     command.extend(
         variables

@@ -189,9 +189,14 @@ impl Running {
         }
     }
 
+    /// All of its output so far.
+    pub fn log(&self) -> Result<String> {
+        fs::read_to_string(&self.log).with_context(|| format!("no log at {}", self.log.display()))
+    }
+
     /// The last lines of its output.
     pub fn tail(&self) -> String {
-        let text = fs::read_to_string(&self.log).unwrap_or_default();
+        let text = self.log().unwrap_or_default();
         let lines: Vec<_> = text.lines().collect();
         lines[lines.len().saturating_sub(20)..].join("\n")
     }

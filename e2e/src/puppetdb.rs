@@ -1,5 +1,6 @@
 //! One PuppetDB of the rig: its configuration folder, its process, its readiness.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,6 +11,7 @@ use serde_json::Value;
 use crate::http::Client;
 use crate::process::{Running, Service, StopBy, require_free};
 use crate::settings::Lifetime;
+use crate::tls::Identity;
 
 /// The first start migrates an empty database; on a busy machine that takes a while.
 const START: Duration = Duration::from_mins(3);
@@ -39,14 +41,32 @@ pub enum Program {
 /// One PuppetDB.
 #[derive(Clone, Debug)]
 pub struct PuppetDb {
-    /// Backend name, database name and folder name in one.
+    /// Backend name and folder name in one.
     pub name: &'static str,
+    /// The database that it keeps its data in.
+    pub database: &'static str,
     /// Its program.
     pub program: Program,
     /// Its port on 127.0.0.1.
     pub port: u16,
     /// Where its log and pid file go, and all else unless it runs [`Program::Below`].
     pub folder: PathBuf,
+    /// How it serves TLS as well, if it does.
+    pub secure: Option<Secure>,
+}
+
+/// How a PuppetDB serves TLS: to those alone who show a certificate of its authority with a name
+/// that is allowed.
+#[derive(Clone, Debug)]
+pub struct Secure {
+    /// Its port on 127.0.0.1.
+    pub port: u16,
+    /// The authority's certificate, as PEM.
+    pub authority: String,
+    /// What it shows itself.
+    pub identity: Identity,
+    /// The names that are allowed.
+    pub allowed: Vec<String>,
 }
 
 impl PuppetDb {
@@ -60,7 +80,7 @@ impl PuppetDb {
         self.service().find(lifetime)
     }
 
-    /// Starts it on the empty database of its name; not ready yet.
+    /// Starts it on its database; not ready yet.
     pub fn start(&self, database_port: u16, lifetime: Lifetime) -> Result<Running> {
         require_free(self.port, &format!("PuppetDB {}", self.name))?;
         let home = self.home();
@@ -83,26 +103,44 @@ impl PuppetDb {
         )
         .with_context(|| format!("PuppetDB {} is not installed: run e2e/setup.sh", self.name))?;
         fs::write(home.join("conf.d/auth.conf"), self.open_metrics()?)?;
-        fs::write(
-            home.join("conf.d/config.ini"),
-            format!(
-                "[global]\nvardir = {}\nlogging-config = {}\n[puppetdb]\ndisable-update-checking = true\n",
-                seen("var"),
-                seen("logback.xml")
-            ),
-        )?;
         // Nothing may age away: the estate has fixed dates. The days are about the most that fit.
         fs::write(
             home.join("conf.d/database.ini"),
             format!(
                 "[database]\nsubname = //127.0.0.1:{database_port}/{}\nusername = puppetdb\npassword = puppetdb\n\
                  gc-interval = 0\nnode-ttl = 0s\nnode-purge-ttl = 0s\nreport-ttl = 20000d\nresource-events-ttl = 20000d\n",
-                self.name
+                self.database
             ),
         )?;
+        let mut jetty = format!("[jetty]\nhost = 127.0.0.1\nport = {}\n", self.port);
+        let mut allowlist = String::new();
+        if let Some(secure) = &self.secure {
+            for (file, text) in [
+                ("ca.pem", secure.authority.clone()),
+                ("cert.pem", secure.identity.certificate.clone()),
+                ("key.pem", secure.identity.key.clone()),
+                ("allowed", secure.allowed.join("\n")),
+            ] {
+                fs::write(home.join(file), text)?;
+            }
+            let (ca, cert, key) = (seen("ca.pem"), seen("cert.pem"), seen("key.pem"));
+            write!(
+                jetty,
+                "ssl-host = 127.0.0.1\nssl-port = {}\nssl-ca-cert = {ca}\nssl-cert = {cert}\n\
+                 ssl-key = {key}\n",
+                secure.port
+            )?;
+            allowlist = format!("certificate-allowlist = {}\n", seen("allowed"));
+        }
+        fs::write(home.join("conf.d/jetty.ini"), jetty)?;
         fs::write(
-            home.join("conf.d/jetty.ini"),
-            format!("[jetty]\nhost = 127.0.0.1\nport = {}\n", self.port),
+            home.join("conf.d/config.ini"),
+            format!(
+                "[global]\nvardir = {}\nlogging-config = {}\n[puppetdb]\n\
+                 disable-update-checking = true\n{allowlist}",
+                seen("var"),
+                seen("logback.xml")
+            ),
         )?;
         self.service().start(&self.command(&seen), lifetime, &[])
     }

@@ -13,7 +13,7 @@ use crate::http::Client;
 use crate::load;
 use crate::postgres::{Cluster, Locale};
 use crate::process::{Running, poll};
-use crate::puppetdb::{Program, PuppetDb, version};
+use crate::puppetdb::{Program, PuppetDb, Secure, version};
 use crate::server::Server;
 use crate::settings::{Content, Lifetime, Settings};
 
@@ -77,9 +77,11 @@ impl Plan {
         let newer = settings.folder.join("trixie");
         let database = |name, program, offset| PuppetDb {
             name,
+            database: name,
             program,
             port: settings.port + offset,
             folder: settings.folder.join("run"),
+            secure: None,
         };
         let packaged = Program::Packaged(settings.folder.join("classes"));
         let b = if newer.exists() {
@@ -167,6 +169,30 @@ impl Plan {
         assemble(members, cluster)
     }
 
+    /// Starts a second PuppetDB on the database of `a`, in the place of the third backend, which
+    /// serves TLS as well.
+    pub fn start_twin(&self, secure: Secure, lifetime: Lifetime) -> Result<Member> {
+        let twin = PuppetDb {
+            secure: Some(secure),
+            ..self.twin()
+        };
+        if let Some(left) = twin.find(Lifetime::Kept) {
+            left.stop()?;
+        }
+        let process = twin.start(self.port, lifetime)?;
+        let version = twin.wait(&process)?;
+        Ok(self.member(&twin, version, process, lifetime))
+    }
+
+    fn twin(&self) -> PuppetDb {
+        let [a, _, _, c] = &self.databases;
+        PuppetDb {
+            name: "twin",
+            port: c.port,
+            ..a.clone()
+        }
+    }
+
     /// Takes all nodes out of every PuppetDB; `b`'s database shall order text by `locale`.
     pub fn clear(&self, rig: &Rig, locale: Locale) -> Result<()> {
         self.forget()?;
@@ -197,7 +223,7 @@ impl Plan {
 
     /// Stops what an earlier run left; nothing else.
     pub fn stop(&self) -> Result<()> {
-        for database in &self.databases {
+        for database in self.databases.iter().chain([&self.twin()]) {
             if let Some(running) = database.find(Lifetime::Kept) {
                 running.stop()?;
             }

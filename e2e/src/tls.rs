@@ -21,7 +21,7 @@ pub struct Authority {
 }
 
 /// A certificate with its key, both as PEM.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Identity {
     /// The certificate.
     pub certificate: String,

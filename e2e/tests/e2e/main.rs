@@ -24,6 +24,7 @@ mod puppetboard;
 mod pypuppetdb;
 mod refusals;
 mod terminus;
+mod twins;
 mod union;
 mod walks;
 mod world;
@@ -76,6 +77,7 @@ const OWN_RIG: &[(&str, &[Case])] = &[
     ("folds", folds::CASES),
     ("union", union::CASES),
     ("outage", outage::CASES),
+    ("twins", twins::CASES),
 ];
 
 fn main() -> ExitCode {
