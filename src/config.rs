@@ -44,8 +44,8 @@ pub use value::ValueError;
 /// Everything that can be set. [`KEYS`] tells operators what the field of the same name means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Where to serve (R269).
-    pub listen: Listen,
+    /// Where to serve (R269), at least one address.
+    pub listen: Vec<Listen>,
     /// Where to tell operators how pdbmux is; nowhere if not set.
     pub admin_listen: Option<Listen>,
     /// In configured order, names unique (R270), also those of groups; empty only where nothing is
@@ -144,10 +144,10 @@ impl Default for Config {
         const THREE: NonZeroU32 = NonZeroU32::MIN.saturating_add(2);
         const TWO: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
         Self {
-            listen: Listen {
+            listen: vec![Listen {
                 host: None,
                 port: 8080,
-            },
+            }],
             admin_listen: None,
             backends: Vec::new(),
             merge: Strategy::Freshness,

@@ -21,17 +21,18 @@ use tokio::net::TcpListener;
 use config::Config;
 use listener::{Audience, Listener};
 
-/// Serves clients on `listener` until `shutdown`, then lets the answers under way end, for as long as
+/// Serves clients on `listener`, which the first address of `listen` stands for, until `shutdown`, then lets the answers under way end, for as long as
 /// the configuration allows.
 pub async fn run(
     config: Config,
     listener: TcpListener,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) {
-    let listener = Listener {
-        at: config.listen.clone(),
+    let at = config.listen.first().cloned();
+    let listeners = at.map(|at| Listener {
+        at,
         audience: Audience::Clients,
         socket: listener,
-    };
-    daemon::run(config, vec![listener], shutdown).await;
+    });
+    daemon::run(config, listeners.into_iter().collect(), shutdown).await;
 }

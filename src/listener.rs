@@ -46,11 +46,11 @@ enum NoListener {
 
 /// Every address that a configuration names; those of clients come first.
 pub fn configured(config: &Config) -> Vec<(Listen, Audience)> {
-    let operators = config.admin_listen.clone();
+    let clients = config.listen.iter().map(|at| (at, Audience::Clients));
+    let operators = config.admin_listen.iter();
     let operators = operators.map(|at| (at, Audience::Operators));
-    std::iter::once((config.listen.clone(), Audience::Clients))
-        .chain(operators)
-        .collect()
+    let all = clients.chain(operators);
+    all.map(|(at, audience)| (at.clone(), audience)).collect()
 }
 
 impl Listener {

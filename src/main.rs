@@ -53,7 +53,8 @@ async fn serve(config: Config, notes: &[String]) -> anyhow::Result<()> {
 async fn demo(config: Config) -> anyhow::Result<()> {
     init_log(&config);
     let stop = cli::shutdown().context("cannot wait for signals")?;
-    let at = config.listen.clone();
+    let at = config.listen.first().cloned();
+    let at = at.context("there is no address to listen on")?;
     let Listener {
         socket: listener, ..
     } = Listener::open(at, Audience::Clients, &Names::of_system()).await?;

@@ -52,6 +52,9 @@ impl fmt::Display for Question {
 /// Why pdbmux is not taken for well.
 #[derive(Debug, thiserror::Error)]
 pub enum HealthcheckError {
+    /// No address is configured.
+    #[error("there is no address that could be asked")]
+    Nowhere,
     /// The configuration leaves the port to the system.
     #[error("listen {0} has no fixed port that could be asked")]
     NoPort(Listen),
@@ -104,8 +107,9 @@ pub enum HealthcheckError {
     Runtime(io::Error),
 }
 
-/// Asks the pdbmux that listens as configured. What is well is one sentence.
-pub(super) fn run(listen: &Listen, question: Question) -> Result<String, HealthcheckError> {
+/// Asks the pdbmux that listens at the first of these addresses. What is well is one sentence.
+pub(super) fn run(listen: &[Listen], question: Question) -> Result<String, HealthcheckError> {
+    let listen = listen.first().ok_or(HealthcheckError::Nowhere)?;
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -95,6 +95,9 @@ pub enum ConfigError {
     /// A variable that should hold a secret and is not there.
     #[error("the variable {0} is to hold a credential and is not set")]
     NoVariable(String),
+    /// More addresses than the demo serves.
+    #[error("--listen names more than one address: the demo serves one")]
+    OneAddress,
     /// Nothing to serve.
     #[error(
         "no backend is configured: set PDBMUX_BACKENDS=name=url,... or list backends in a config \

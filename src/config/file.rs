@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
 use super::access::PARTS;
@@ -245,6 +245,50 @@ impl<'de> Deserialize<'de> for Document {
     }
 }
 
+/// One value or a list of them, as they stand in a variable.
+struct Listed(String);
+
+impl<'de> Deserialize<'de> for Listed {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        source.deserialize_any(ListedVisitor)
+    }
+}
+
+struct ListedVisitor;
+
+impl<'de> Visitor<'de> for ListedVisitor {
+    type Value = Listed;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value or a list of values")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Listed, E> {
+        Ok(Listed(text.to_owned()))
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Listed, E> {
+        Ok(Listed(String::new()))
+    }
+
+    // What is no text is taken as it was written: that it is a number matters to nobody here.
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Listed, E> {
+        Ok(Listed(number.to_string()))
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Listed, E> {
+        Ok(Listed(number.to_string()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Listed, A::Error> {
+        let mut all = Vec::new();
+        while let Some(one) = list.next_element::<String>()? {
+            all.push(one);
+        }
+        Ok(Listed(all.join(",")))
+    }
+}
+
 struct DocumentVisitor;
 
 impl<'de> Visitor<'de> for DocumentVisitor {
@@ -262,6 +306,10 @@ impl<'de> Visitor<'de> for DocumentVisitor {
             let what = match Key::named(&name).map(|key| (key, &key.set)) {
                 Some((key, Setter::Scalar(set))) => {
                     let (set, text) = (*set, map.next_value()?);
+                    What::Scalar(key, Value::Scalar { set, text })
+                }
+                Some((key, Setter::List(set))) => {
+                    let (set, Listed(text)) = (*set, map.next_value()?);
                     What::Scalar(key, Value::Scalar { set, text })
                 }
                 Some((key, Setter::Backends)) => {

@@ -3,7 +3,7 @@
 
 use super::door::keys as door;
 use super::value::{self, ValueError};
-use super::{Config, Detection, Listen, access, backend, duration};
+use super::{Config, Detection, Listen, access, backend, duration, listen};
 
 /// One key of the configuration.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub(super) type SetScalar = fn(&mut Config, &str) -> Result<(), ValueError>;
 pub(super) enum Setter {
     /// From one scalar.
     Scalar(SetScalar),
+    /// The same, of several values with commas between them, which a file may spell as a list.
+    List(SetScalar),
     /// The list of backends, which a file spells otherwise than a variable.
     Backends,
 }
@@ -58,6 +60,14 @@ impl Key {
 
     pub(super) fn named(name: &str) -> Option<&'static Self> {
         KEYS.iter().find(|key| key.name == name)
+    }
+
+    /// The same key, which takes several values.
+    const fn list(mut self) -> Self {
+        if let Setter::Scalar(set) = self.set {
+            self.set = Setter::List(set);
+        }
+        self
     }
 
     const fn flag(mut self, flag: &'static str) -> Self {
@@ -109,12 +119,13 @@ macro_rules! of_backends {
 pub static KEYS: &[Key] = &[
     scalar!(
         listen,
-        "HOST:PORT",
-        str::parse,
-        ToString::to_string,
-        "Address and port to serve on. Without a host (:8080) every interface is served, IPv4 and \
+        "HOST:PORT,...",
+        listen::parse_list,
+        |list: &Vec<_>| listen::show_list(list),
+        "Addresses and ports to serve on. Without a host (:8080) every interface is served, IPv4 and \
          IPv6; an IPv6 host stands in brackets.",
     )
+    .list()
     .flag("listen"),
     scalar!(
         admin_listen,

@@ -69,7 +69,7 @@ impl Given {
             return Err(ConfigError::NotUtf8Value { origin });
         };
         let value = match key.set {
-            Setter::Scalar(set) => Value::Scalar { set, text },
+            Setter::Scalar(set) | Setter::List(set) => Value::Scalar { set, text },
             Setter::Backends if text.trim().is_empty() => {
                 return Err(refused(key, &text, &origin, ValueError::Empty));
             }

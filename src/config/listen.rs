@@ -66,6 +66,17 @@ impl fmt::Display for Listen {
     }
 }
 
+/// Reads addresses with commas between them; blanks around one are dropped.
+pub(super) fn parse_list(text: &str) -> Result<Vec<Listen>, ListenError> {
+    text.split(',').map(|one| one.trim().parse()).collect()
+}
+
+/// Writes addresses as they are read.
+pub(super) fn show_list(list: &[Listen]) -> String {
+    let all: Vec<_> = list.iter().map(Listen::to_string).collect();
+    all.join(",")
+}
+
 /// Whether a text could be a host name or an IPv4 address.
 pub(super) fn is_host(text: &str) -> bool {
     !text.is_empty()
@@ -97,6 +108,14 @@ mod tests {
             assert_eq!((listen.host.as_deref(), listen.port), (host, port));
             assert_eq!(listen.to_string(), text);
         }
+    }
+
+    #[test]
+    fn r269_there_can_be_several_addresses() {
+        let list = parse_list(":8080, [::1]:9 ,localhost:0").unwrap();
+        assert_eq!(show_list(&list), ":8080,[::1]:9,localhost:0");
+        assert_eq!(parse_list(":8080,"), Err(ListenError::NoPort));
+        assert_eq!(parse_list(":8080,:x"), Err(ListenError::BadPort));
     }
 
     #[test]

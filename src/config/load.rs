@@ -103,10 +103,10 @@ pub fn load_to_serve(
 /// nor variables count, so that a demo beside a configured pdbmux is still the demo.
 pub fn load_for_demo(flags: &Flags) -> Result<Config, ConfigError> {
     let mut config = Config {
-        listen: Listen {
+        listen: vec![Listen {
             host: Some("127.0.0.1".to_owned()),
-            ..Config::default().listen
-        },
+            port: 8080,
+        }],
         // A stopped sample is noticed, and a restarted one too, while somebody still looks.
         timeout: Duration::from_secs(2),
         freshness_ttl: Duration::from_secs(1),
@@ -118,6 +118,9 @@ pub fn load_for_demo(flags: &Flags) -> Result<Config, ConfigError> {
     };
     for given in flags.layer()?.0 {
         given.apply(&mut config)?;
+    }
+    if config.listen.len() > 1 {
+        return Err(ConfigError::OneAddress);
     }
     Ok(config)
 }

@@ -38,10 +38,12 @@ impl fmt::Display for Template<'_> {
                 writeln!(f, "# {line}")?;
             }
             match key.set {
-                Setter::Scalar(_) if key.show(self.0).is_empty() => {
+                Setter::Scalar(_) | Setter::List(_) if key.show(self.0).is_empty() => {
                     writeln!(f, "# {}: {}", key.name, key.hint)?;
                 }
-                Setter::Scalar(_) => writeln!(f, "{}: {}", key.name, scalar(&key.show(self.0)))?,
+                Setter::Scalar(_) | Setter::List(_) => {
+                    writeln!(f, "{}: {}", key.name, scalar(&key.show(self.0)))?;
+                }
                 Setter::Backends if self.0.backends.is_empty() => f.write_str(EXAMPLE)?,
                 Setter::Backends => {
                     writeln!(f, "backends:")?;

@@ -90,7 +90,7 @@ fn r293_the_config_map_is_a_configuration_to_serve_with() {
 fn the_service_the_probes_and_the_configuration_mean_one_port() {
     let container = &pod()["containers"][0];
     let port = &container["ports"][0];
-    assert_eq!(port["containerPort"], loaded().config.listen.port);
+    assert_eq!(port["containerPort"], loaded().config.listen[0].port);
     assert_eq!(
         manifest("service")["spec"]["ports"][0]["targetPort"],
         port["name"]

@@ -2,6 +2,7 @@
 
 mod backends;
 mod limits;
+mod listeners;
 
 const NODES: &str = "/pdb/query/v4/nodes";
 const FACTS: &str = "/pdb/query/v4/facts";

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pdbmux::config::{BackendConfig, Config, Detection};
 use pdbmux::daemon;
-use pdbmux::listener::Listener;
+use pdbmux::listener::{Audience, Listener};
 use pdbmux::names::Names;
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -24,6 +24,8 @@ pub(crate) const SHORT: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub(crate) struct Pdbmux {
     address: SocketAddr,
+    /// All addresses of clients, as they are configured.
+    addresses: Vec<SocketAddr>,
     admin: Option<SocketAddr>,
     stop: Option<oneshot::Sender<()>>,
     running: JoinHandle<()>,
@@ -43,7 +45,7 @@ impl Pdbmux {
             access: pdbmux::config::Access::default(),
         });
         let mut config = Config {
-            listen: "127.0.0.1:0".parse().unwrap(),
+            listen: vec!["127.0.0.1:0".parse().unwrap()],
             backends: backends.collect(),
             // Stubs are no whole PuppetDBs: they answer what a test scripts.
             health_probe_enabled: false,
@@ -61,13 +63,24 @@ impl Pdbmux {
         let listeners = Listener::open_all(&config, &Names::of_system())
             .await
             .unwrap();
-        let mut addresses = listeners.iter().map(|it| it.socket.local_addr().unwrap());
+        let of = |audience| {
+            let those = listeners.iter().filter(|it| it.audience == audience);
+            let addresses = those.map(|it| it.socket.local_addr().unwrap());
+            addresses.collect::<Vec<_>>()
+        };
+        let addresses = of(Audience::Clients);
         Self {
-            address: addresses.next().unwrap(),
-            admin: addresses.next(),
+            address: addresses[0],
+            addresses,
+            admin: of(Audience::Operators).pop(),
             stop: Some(stop),
             running: tokio::spawn(daemon::run(config, listeners, shutdown)),
         }
+    }
+
+    /// The addresses of clients, in configured order.
+    pub(crate) fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
     }
 
     /// Connects to the address for operators.

@@ -18,7 +18,7 @@ fn port_of(setup: &[(&str, u16)], flag: Option<&'static str>, env: &[(&str, &str
         .map(|(name, value)| (*name, value.as_str()))
         .collect();
     let flags: Vec<_> = flag.into_iter().map(|file| ("config", file)).collect();
-    load(&dir, &flags, &env).unwrap().config.listen.port
+    load(&dir, &flags, &env).unwrap().config.listen[0].port
 }
 
 const ALL: [(&str, u16); 5] = [

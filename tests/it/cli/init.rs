@@ -110,7 +110,7 @@ fn flags_given_to_init_stand_in_the_file() {
         .assert()
         .success();
     let config = load(&dir, &[], &[]).unwrap().config;
-    assert_eq!(config.listen.to_string(), "[::1]:9");
+    assert_eq!(config.listen[0].to_string(), "[::1]:9");
     assert!(!config.health_probe_enabled);
     assert_eq!(config.merge, pdbmux_core::settings::Strategy::Static);
 }
@@ -125,9 +125,9 @@ fn a_file_that_is_there_is_replaced_by_force_alone() {
         .assert()
         .code(1)
         .stderr("pdbmux: etc.yaml is there already: --force replaces it\n");
-    assert_eq!(load(&dir, &[], &[]).unwrap().config.listen.port, 1);
+    assert_eq!(load(&dir, &[], &[]).unwrap().config.listen[0].port, 1);
     program(&dir).args(args).arg("--force").assert().success();
-    assert_eq!(load(&dir, &[], &[]).unwrap().config.listen.port, 8080);
+    assert_eq!(load(&dir, &[], &[]).unwrap().config.listen[0].port, 8080);
 }
 
 #[test]

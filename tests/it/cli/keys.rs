@@ -269,3 +269,21 @@ fn r277_r278_settings_carry_the_source_fact_only_while_it_is_on() {
     config.source_fact_enabled = false;
     assert_eq!(config.settings().source, None);
 }
+
+#[test]
+fn r269_a_file_lists_addresses_in_one_text_or_as_a_list() {
+    for text in [
+        ":1,[::1]:2",
+        "[':1', '[::1]:2']",
+        "\n  - ':1'\n  - '[::1]:2'",
+        "':1, [::1]:2'",
+    ] {
+        let dir = tempdir().unwrap();
+        write(&dir, "etc.yaml", format!("listen: {text}\n"));
+        let loaded = load(&dir, &[], &[]).unwrap();
+        assert!(
+            loaded.to_string().contains("\nlisten : :1,[::1]:2\n"),
+            "{text}"
+        );
+    }
+}

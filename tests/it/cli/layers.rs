@@ -9,7 +9,7 @@ use super::{load, write};
 /// first and last from the default.
 fn samples(key: &Key) -> [&'static str; 3] {
     match key.hint {
-        "HOST:PORT" => [":1", "127.0.0.1:2", "[::1]:3"],
+        "HOST:PORT" | "HOST:PORT,..." => [":1", "127.0.0.1:2", "[::1]:3"],
         "NAME=URL,..." => ["a=http://f", "b=http://v", "c=http://g"],
         "MODE" => ["static", "freshness", "static"],
         "DURATION" => ["1s", "2s", "3s"],
