@@ -98,6 +98,8 @@ pub struct Config {
     pub hedge_after: Duration,
     /// Whether it is looked for backends that are on one database without being a group.
     pub detect_shared_database: Detection,
+    /// What becomes of answers that lack a backend, where neither it nor the client says more.
+    pub partial: Partial,
     /// Ceiling of a request's body, in bytes; at least 1.
     pub max_request_bytes: usize,
     /// Bound on reading a request head, and once more on its body; more than 0.
@@ -119,6 +121,15 @@ pub enum LogFormat {
     Text,
     /// One JSON object a line.
     Json,
+}
+
+/// What becomes of an answer that lacks a backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Partial {
+    /// It is served, and says what it lacks.
+    Serve,
+    /// It is refused.
+    Refuse,
 }
 
 /// Whether something is looked for.
@@ -173,6 +184,7 @@ impl Default for Config {
             door: DoorConfig::default(),
             hedge_after: Duration::ZERO,
             detect_shared_database: Detection::On,
+            partial: Partial::Serve,
             max_request_bytes: 1 << 20,
             header_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(75),

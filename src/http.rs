@@ -11,6 +11,7 @@ mod explain;
 mod fan;
 mod healthz;
 mod parameters;
+mod partial;
 mod pql;
 mod priors;
 mod replay;

@@ -369,6 +369,15 @@ pub static KEYS: &[Key] = &[
     )
     .choices(&value::SWITCHES),
     scalar!(
+        partial,
+        "POLICY",
+        value::parse_partial,
+        |partial: &_| value::partial_name(*partial).to_owned(),
+        "Whether an answer is served that lacks a backend, or refused with 503. A backend that is \
+         required in the file is never lacked; a request's X-Pdbmux-Partial goes before both.",
+    )
+    .choices(&value::PARTIALS),
+    scalar!(
         max_request_bytes,
         "BYTES",
         value::parse_some_bytes,

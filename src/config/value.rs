@@ -9,7 +9,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::duration::DurationError;
 use super::listen::ListenError;
-use super::{Coding, Detection, LogFormat};
+use super::{Coding, Detection, LogFormat, Partial};
 
 /// What `merge` may be, in the order it is shown.
 pub(super) const MERGES: [&str; 3] = ["freshness", "static", "exact"];
@@ -17,6 +17,8 @@ pub(super) const MERGES: [&str; 3] = ["freshness", "static", "exact"];
 pub(super) const SWITCHES: [&str; 2] = ["true", "false"];
 /// What `log_format` may be.
 pub(super) const LOG_FORMATS: [&str; 2] = ["text", "json"];
+/// What `partial` may be.
+pub(super) const PARTIALS: [&str; 2] = ["serve", "refuse"];
 const LOG_LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
 
 /// Why a value is refused. Reads on after the key, the value and its origin.
@@ -152,6 +154,21 @@ pub(super) fn parse_switch(text: &str) -> Result<bool, ValueError> {
         "true" | "yes" | "on" | "1" => Ok(true),
         "false" | "no" | "off" | "0" => Ok(false),
         _ => Err(ValueError::NotSwitch),
+    }
+}
+
+pub(super) fn parse_partial(text: &str) -> Result<Partial, ValueError> {
+    match text {
+        "serve" => Ok(Partial::Serve),
+        "refuse" => Ok(Partial::Refuse),
+        _ => Err(ValueError::NotOneOf(&PARTIALS)),
+    }
+}
+
+pub(super) fn partial_name(partial: Partial) -> &'static str {
+    match partial {
+        Partial::Serve => "serve",
+        Partial::Refuse => "refuse",
     }
 }
 

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use super::body::{Body, gather};
 use super::encoding::Accepted;
 use super::fan::Conclusion;
+use super::partial::Tolerance;
 use super::respond::{self, Origin, Standing};
 use super::serve::App;
 use super::stream::Streamed;
@@ -86,11 +87,12 @@ impl App {
         fan: Fan,
         key: String,
         accepted: Accepted,
+        tolerance: Tolerance,
     ) -> Response<Body> {
         let view = fan.drilldown.clone();
         let want = Want { view, accepted };
         let Some(cache) = &self.cache else {
-            return match self.land(fan, &key).await {
+            return match self.land(fan, &key, tolerance).await {
                 Landed::Stream { standing, streamed } => {
                     self.respond(Conclusion::Stream { standing, streamed })
                 }
@@ -103,13 +105,13 @@ impl App {
                 }
             };
         };
-        if let Some(entry) = cache.answers.fresh(&key).await {
+        if let Some(entry) = self.fresh(cache, &key, tolerance).await {
             cache.answers.served_current();
             return self.stored(&key, entry, want, Origin::Hit).await;
         }
         let flight = cache.flights.join(&key, || {
             let (app, fan, key) = (Arc::clone(self), fan.clone(), key.clone());
-            async move { Arc::new(app.land(fan, &key).await) }
+            async move { Arc::new(app.land(fan, &key, tolerance).await) }
         });
         let Some(landed) = flight.landed().await else {
             tracing::error!(key, "a round ended in a panic");
@@ -142,7 +144,8 @@ impl App {
                 }
             }
             Landed::Failed(conclusion) => {
-                if let Some(entry) = cache.answers.of_any_age(&key).await {
+                let entry = cache.answers.of_any_age(&key).await;
+                if let Some(entry) = entry.filter(|entry| self.allows(tolerance, entry)) {
                     cache.answers.served_stale();
                     let age = entry.age();
                     tracing::warn!(?age, "every backend failed: an older answer is served");
@@ -152,6 +155,17 @@ impl App {
             }
         };
         respond::dated(response, Origin::Miss, Duration::ZERO)
+    }
+
+    /// The entry under `key` if it is fresh. One that lacks more than it may is none: the backends are
+    /// asked anew.
+    async fn fresh(&self, cache: &AnswerCache, key: &str, tolerance: Tolerance) -> Option<Entry> {
+        let entry = cache.answers.fresh(key).await;
+        entry.filter(|entry| self.allows(tolerance, entry))
+    }
+
+    fn allows(&self, tolerance: Tolerance, entry: &Entry) -> bool {
+        self.partials.allow(tolerance, &entry.missing)
     }
 
     /// No record on a cached route, which is known without asking anyone.
@@ -164,14 +178,14 @@ impl App {
     }
 
     /// Asks the backends and stores their answer, if it is one to be stored.
-    async fn land(self: &Arc<Self>, fan: Fan, key: &str) -> Landed {
-        let cache = self.cache.as_ref().map(|cache| &cache.answers);
+    async fn land(self: &Arc<Self>, fan: Fan, key: &str, tolerance: Tolerance) -> Landed {
         // Whoever looked for an entry just before one was stored comes here just after.
-        if let Some(cache) = cache
-            && let Some(entry) = cache.fresh(key).await
+        if let Some(cache) = &self.cache
+            && let Some(entry) = self.fresh(cache, key, tolerance).await
         {
             return Landed::Entry(entry);
         }
+        let cache = self.cache.as_ref().map(|cache| &cache.answers);
         let is_read = fan.drilldown.is_some();
         // What may be stored is held.
         let room = self

@@ -59,7 +59,7 @@ impl App {
         }
         let taken = self.take_turns(ask, &Turns::Configured, |success| self.read_ast(success));
         match taken.await {
-            Taken::Success(text, without) => {
+            Taken::Success(text, without, _) => {
                 self.warn(&without);
                 self.translations.put(question, &text);
                 Ok(text)

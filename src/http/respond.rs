@@ -15,6 +15,7 @@ use pdbmux_core::merge::fold::FoldError;
 
 use super::body::Body;
 use super::parameters::Unread;
+use super::partial::UnknownWish;
 use super::replay::Addresses;
 use crate::upstream::Received;
 
@@ -31,6 +32,10 @@ const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
 
 /// Backends that an answer is made without, each with one word why.
 pub(crate) type Missing = [(String, String)];
+
+/// Backends that an answer lacks something of, told beside it to who decides whether it is served.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lacking(pub(crate) Vec<(String, String)>);
 
 /// What the head of a merged answer says.
 #[derive(Debug, Clone)]
@@ -69,12 +74,26 @@ pub(crate) fn qualified(
     missing: &Missing,
     doubts: &[&str],
 ) -> Response<Body> {
+    if !missing.is_empty() {
+        response.extensions_mut().insert(Lacking(missing.to_vec()));
+    }
     let headers = response.headers_mut();
     name_missing(headers, missing);
     for doubt in doubts {
         if let Ok(value) = HeaderValue::try_from(format!("no; reason={doubt}")) {
             headers.append(X_EXACT, value);
         }
+    }
+    response
+}
+
+/// The same answer, of which it is known beside what its head says that it lacks these.
+pub(crate) fn lacking(mut response: Response<Body>, more: Vec<(String, String)>) -> Response<Body> {
+    if !more.is_empty() {
+        let known = response.extensions_mut().get_or_insert_default::<Lacking>();
+        known.0.extend(more);
+        known.0.sort_unstable();
+        known.0.dedup_by(|a, b| a.0 == b.0);
     }
     response
 }
@@ -237,6 +256,42 @@ pub(crate) fn bad_gateway(missing: &Missing) -> Response<Body> {
     );
     name_missing(response.headers_mut(), missing);
     response
+}
+
+/// In the place of an answer that would lack these and may not; on a cached route it says what that
+/// did.
+pub(crate) fn partial_refused(
+    missing: &Missing,
+    retry_after: Duration,
+    answer: &HeaderMap,
+) -> Response<Body> {
+    let told: Vec<_> = missing
+        .iter()
+        .map(|(name, reason)| serde_json::json!({ "backend": name, "reason": reason }))
+        .collect();
+    let names: Vec<_> = missing.iter().map(|(name, _)| name.as_str()).collect();
+    let error = format!(
+        "a partial answer is refused: it would lack {}",
+        names.join(", ")
+    );
+    let mut response = json(
+        StatusCode::SERVICE_UNAVAILABLE,
+        serde_json::json!({ "error": error, "missing": told }).to_string(),
+    );
+    let headers = response.headers_mut();
+    headers.insert(RETRY_AFTER, HeaderValue::from(retry_after.as_secs().max(1)));
+    name_missing(headers, missing);
+    for name in [X_CACHE, AGE] {
+        if let Some(value) = answer.get(&name) {
+            headers.insert(name, value.clone());
+        }
+    }
+    response
+}
+
+/// A header of the client's that means nothing.
+pub(crate) fn unknown_wish(error: &UnknownWish) -> Response<Body> {
+    text(StatusCode::BAD_REQUEST, error.to_string())
 }
 
 /// Sound answers that cannot become one.

@@ -22,6 +22,7 @@ use super::explain;
 use super::fan::{Conclusion, Without};
 use super::healthz::{Endpoint, Watched};
 use super::parameters::Bounds;
+use super::partial::{Partials, Tolerance};
 use super::pql::Translations;
 use super::replay::Addresses;
 use super::respond;
@@ -43,6 +44,7 @@ pub(crate) struct App {
     pub(super) held: Arc<()>,
     /// Backends whose order cannot be relied on.
     pub(super) distrusted: Mutex<BTreeSet<BackendId>>,
+    pub(super) partials: Partials,
     buffer_bytes: usize,
     /// The most certnames that a question to a backend lists, if that can be helped.
     pub(super) max_listed: usize,
@@ -69,6 +71,7 @@ impl App {
             rounds: Rounds::default(),
             held: Arc::new(()),
             distrusted: Mutex::default(),
+            partials: Partials::of(config, &upstream),
             buffer_bytes: config.buffer_bytes,
             max_listed: config.max_listed_nodes,
             bounds: Bounds::of(config),
@@ -180,9 +183,14 @@ impl App {
             }
         };
         let wants_reasons = explain::is_wanted(request.headers());
+        let wish = self.partials.wanted(request.headers());
         let query = match self.bounds.parameters(request, route.row).await {
             Err(unread) => return respond::unread(&unread),
             Ok(query) => query,
+        };
+        let tolerance = match wish {
+            Err(unknown) => return respond::unknown_wish(&unknown),
+            Ok(tolerance) => tolerance,
         };
         let params = match Params::read(&query) {
             Err(refusal) => return respond::refused(&refusal),
@@ -199,12 +207,20 @@ impl App {
             // Rare: boxed, so that no other request makes room for it.
             Ok(plan) if wants_reasons => Box::pin(self.explain(plan)).await,
             Err(refusal) => respond::refused(&refusal),
-            Ok(plan) => self.perform(plan, accepted).await,
+            Ok(plan) => {
+                let response = self.perform(plan, accepted, tolerance).await;
+                self.partials.or_refused(tolerance, response)
+            }
         }
     }
 
     /// Does what a plan says. What was translated is not translated again.
-    async fn perform(self: &Arc<Self>, plan: Plan, accepted: Accepted) -> Response<Body> {
+    async fn perform(
+        self: &Arc<Self>,
+        plan: Plan,
+        accepted: Accepted,
+        tolerance: Tolerance,
+    ) -> Response<Body> {
         match plan {
             Plan::Write => respond::write_refused(),
             Plan::Nothing(total) => self.nothing_asked(total),
@@ -214,7 +230,7 @@ impl App {
                 Some(refused) => refused,
             },
             Plan::Fan(mut fan) => match fan.cache_key.take() {
-                Some(key) => self.cached(fan, key, accepted).await,
+                Some(key) => self.cached(fan, key, accepted, tolerance).await,
                 None => self.respond(self.fan_within(fan, self.room()).await),
             },
             Plan::Translate(_) => respond::internal_error(),

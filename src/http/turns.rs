@@ -20,8 +20,9 @@ use crate::upstream::{Asked, Failure, Incoming, Pool, Received};
 
 /// What came of taking turns.
 pub(super) enum Taken<T> {
-    /// What was made of the first success, and who had failed before it.
-    Success(T, Without),
+    /// What was made of the first success, who had failed before it, and who was not asked for being
+    /// out of service.
+    Success(T, Without, Vec<BackendId>),
     /// Nobody succeeded; this refusal counts.
     Refused(Received),
     /// Nobody gave an answer that could be served.
@@ -44,7 +45,7 @@ impl App {
         let ask = &foundation.known.put_into(ask);
         let taken = self.take_turns(ask, turns, |success| self.pass(success));
         match taken.await {
-            Taken::Success(passed, without) => {
+            Taken::Success(passed, without, skipped) => {
                 self.warn(&without);
                 // Where the owner's word is final, whoever stands in for it has older data.
                 let mut missing = match turns {
@@ -59,7 +60,15 @@ impl App {
                 doubts.extend(foundation.doubts);
                 doubts.sort_unstable();
                 doubts.dedup();
-                respond::qualified(passed, &missing, &doubts)
+                let passed = respond::qualified(passed, &missing, &doubts);
+                match turns {
+                    // Any of them may have newer data of the node.
+                    Turns::OwnerFirst { .. } => {
+                        let lacking = self.missing(&with_skipped(without, &skipped));
+                        respond::lacking(passed, lacking)
+                    }
+                    Turns::Configured => passed,
+                }
             }
             Taken::Refused(received) => respond::replayed(&received, &self.addresses),
             Taken::Nothing(without) => self.nothing(&without),
@@ -70,7 +79,7 @@ impl App {
     pub(super) async fn parent(&self, ask: &Ask, turns: &Turns) -> Option<Response<Body>> {
         let taken = self.take_turns(ask, turns, |success| self.upstream.receive(success));
         match taken.await {
-            Taken::Success(_, without) => {
+            Taken::Success(_, without, _) => {
                 self.warn(&without);
                 None
             }
@@ -99,7 +108,7 @@ impl App {
                         // To have nothing of what was asked is no failure.
                         let (_, mut without) = split(round);
                         without.retain(|(_, failure)| !matches!(failure, Failure::Status(404)));
-                        return Taken::Success(taken, without);
+                        return Taken::Success(taken, without, pool.skipped);
                     }
                     Err(failure) => Err(failure),
                 },

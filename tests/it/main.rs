@@ -33,6 +33,7 @@ mod names;
 mod nodes;
 mod owner;
 mod paging;
+mod partial;
 mod pass_through;
 mod paths;
 mod post;

@@ -125,6 +125,7 @@ const SPECIFIED: &[(&str, &str, &str, Option<&str>, &str)] = &[
         None,
         "true",
     ),
+    ("", "partial", "PDBMUX_PARTIAL", None, "serve"),
     (
         "",
         "max_request_bytes",

@@ -12,6 +12,7 @@ fn samples(key: &Key) -> [&'static str; 3] {
         "HOST:PORT" | "HOST:PORT,..." => [":1", "127.0.0.1:2", "[::1]:3"],
         "NAME=URL,..." => ["a=http://f", "b=http://v", "c=http://g"],
         "MODE" => ["static", "freshness", "static"],
+        "POLICY" => ["refuse", "serve", "refuse"],
         "DURATION" => ["1s", "2s", "3s"],
         "BYTES" => ["10001", "10002", "10003"],
         "COUNT" => ["11", "12", "13"],
