@@ -1,10 +1,12 @@
 //! Which backend has the newest data of a node.
 
+pub mod copies;
 pub mod history;
 mod shares;
 mod time;
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashSet};
 use std::hash::BuildHasher;
 
@@ -83,7 +85,7 @@ pub(crate) fn canonical(raw: &[u8]) -> Cow<'_, [u8]> {
 /// How new a backend's data of a node is: when its newest report ended, then, where they were asked
 /// for, when its facts and its catalog came. What never came is older than anything.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Stamp {
+pub struct Stamp {
     report: Option<Timestamp>,
     facts: Option<Timestamp>,
     catalog: Option<Timestamp>,
@@ -218,7 +220,7 @@ impl FreshnessMap {
     /// order (R031, R048).
     pub fn holders(&self, certname: &str) -> Vec<BackendId> {
         let mut holders = self.stamps(quote(certname).as_bytes()).to_vec();
-        holders.sort_by(|(a, newest), (b, other)| other.cmp(newest).then(a.cmp(b)));
+        holders.sort_by(|a, b| first_is_owner(*a, *b));
         holders.into_iter().map(|(backend, _)| backend).collect()
     }
 
@@ -252,6 +254,12 @@ impl FreshnessMap {
         let number = self.number(name);
         number.map_or(&[], |number| &self.nodes[number as usize].1)
     }
+}
+
+/// Puts the owner's copy of a node before another: the newer one, then that of the backend that is
+/// configured first (R031, R048).
+fn first_is_owner(a: (BackendId, Stamp), b: (BackendId, Stamp)) -> Ordering {
+    b.1.cmp(&a.1).then(a.0.cmp(&b.0))
 }
 
 fn in_order(a: &[u8], b: &[u8]) -> bool {
