@@ -1,6 +1,7 @@
 //! The command line: what can be typed, and what each command does.
 
 mod check;
+mod drift;
 mod flags;
 mod healthcheck;
 mod init;
@@ -17,6 +18,7 @@ use healthcheck::Question;
 use init::Present;
 
 pub use check::{CheckArgs, ReportFormat};
+pub use drift::{DriftArgs, DriftFormat};
 pub use healthcheck::HealthcheckError;
 pub use init::InitError;
 pub use serve::shutdown;
@@ -69,6 +71,11 @@ pub enum Command {
     /// metrics and nodes, of all backends at once. Exit status 0 means that all can be used, 1 that one
     /// cannot.
     Check(CheckArgs),
+    /// List which node lives where, who owns it and why, and whose copy of it is stale
+    ///
+    /// Asks all backends for all nodes in any state. Exit status 0 means that all of them answered, 1
+    /// that one did not, 3 that what --fail-if names is so.
+    Drift(DriftArgs),
     /// Print the version
     Version,
     /// Print a completion script for a shell
@@ -178,6 +185,13 @@ pub enum Job {
         /// Everything but the backends.
         config: Config,
     },
+    /// To list the nodes of the configured backends.
+    Drift {
+        /// What was configured.
+        config: Config,
+        /// What was typed.
+        args: DriftArgs,
+    },
     /// To look at the configured backends.
     Check {
         /// What was configured.
@@ -207,6 +221,10 @@ impl Cli {
             Command::Check(args) => {
                 let (config, _) = config::load_to_serve(&self.flags, env)?;
                 return serve(Job::Check { config, args }).map_err(CliError::Serve);
+            }
+            Command::Drift(args) => {
+                let (config, _) = config::load_to_serve(&self.flags, env)?;
+                return serve(Job::Drift { config, args }).map_err(CliError::Serve);
             }
             Command::Config(ConfigCommand::Init { force }) => {
                 let present = if force {

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Parser;
 use pdbmux::check::{self, CheckError, Paint, Strictness};
-use pdbmux::cli::{self, CheckArgs, Cli, Ended, Job, ReportFormat};
+use pdbmux::cli::{self, CheckArgs, Cli, DriftArgs, DriftFormat, Ended, Job, ReportFormat};
 use pdbmux::config::{Config, Environment, LogFormat};
+use pdbmux::drift::{self, Moves, Question, Verdict};
 use pdbmux::listener::{Audience, Listener};
 use pdbmux::names::Names;
 use pdbmux::{daemon, demo};
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
         Job::Serve { config, notes } => serve(config, &notes),
         Job::Demo { config } => demo(config),
         Job::Check { config, args } => check(&config, &args),
+        Job::Drift { config, args } => drift(&config, &args),
     };
     match cli.run(&Environment::of_process(), &mut io::stdout(), serve) {
         Ok(()) => ExitCode::SUCCESS,
@@ -96,6 +98,33 @@ async fn check(config: &Config, args: &CheckArgs) -> anyhow::Result<()> {
         Strictness::Lenient
     };
     Ok(report.verdict(strictness).map_err(|why| ended(1, why))?)
+}
+
+#[tokio::main]
+async fn drift(config: &Config, args: &DriftArgs) -> anyhow::Result<()> {
+    let ended = |status, why: &dyn std::fmt::Display| Ended {
+        status,
+        why: why.to_string(),
+    };
+    let backends: Vec<_> = config.backends.iter().map(|it| it.name.clone()).collect();
+    let moves = match args.since {
+        Some(_) => Moves::Asked,
+        None => Moves::Unasked,
+    };
+    let filters = (!args.summary).then_some(args.filter.as_slice());
+    let question = Question::read(&backends, moves, filters, args.fail_if.as_deref());
+    let question = question.map_err(|why| ended(2, &why))?;
+    let estate = drift::read(config, args.since).await;
+    print(|out| match args.format {
+        DriftFormat::Text => drift::table(&estate, &question.rows, out),
+        DriftFormat::Json => drift::json(&estate, &question.rows, out),
+        DriftFormat::Csv => drift::csv(&estate, &question.rows, out),
+    })?;
+    match question.verdict(&estate) {
+        Ok(Verdict::Passed) => Ok(()),
+        Ok(Verdict::Held(why)) => Err(ended(3, &why).into()),
+        Err(incomplete) => Err(ended(1, &incomplete).into()),
+    }
 }
 
 fn paint() -> Paint {

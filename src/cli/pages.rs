@@ -23,7 +23,7 @@ const BACKENDS: &str = "In the file, backends is a list of entries with the keys
 const EXAMPLE: &str =
     "PDBMUX_BACKENDS='pdb-a=http://pdb1.example.com:8080,pdb-b=https://pdb2.example.com'";
 
-const EXITS: [(&str, &str); 3] = [
+const EXITS: [(&str, &str); 4] = [
     ("0", "Done, or shut down as asked."),
     (
         "1",
@@ -34,6 +34,7 @@ const EXITS: [(&str, &str); 3] = [
         "2",
         "The command line or the configuration cannot be used; one sentence on stderr says why.",
     ),
+    ("3", "What drift --fail-if names is so."),
 ];
 
 fn files() -> [(String, &'static str); 3] {

@@ -68,7 +68,7 @@ pub(super) fn parse(text: &str) -> Result<Duration, DurationError> {
 }
 
 /// Reads a duration that must be more than zero.
-pub(super) fn parse_positive(text: &str) -> Result<Duration, DurationError> {
+pub(crate) fn parse_positive(text: &str) -> Result<Duration, DurationError> {
     match parse(text)? {
         Duration::ZERO => Err(DurationError::Zero),
         some => Ok(some),

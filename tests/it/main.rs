@@ -16,6 +16,7 @@ mod connections;
 mod counts;
 mod deploy;
 mod door;
+mod drift;
 mod exact;
 mod facts;
 mod freshness;

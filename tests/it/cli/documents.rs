@@ -49,6 +49,7 @@ fn the_manual_and_the_completions_name_every_flag_and_command() {
         "show",
         "healthcheck",
         "check",
+        "drift",
         "version",
         "completions",
         "man",
