@@ -1,5 +1,6 @@
 //! Two PuppetDBs on one database, the second of which serves TLS to those alone whom it allows.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -236,11 +237,8 @@ impl Twin<'_> {
             way.server_name,
         );
         if let Some(shown) = way.shown {
-            text += &format!(
-                "    cert: {}\n    key: {}\n",
-                file(&format!("{shown}-cert.pem")),
-                file(&format!("{shown}-key.pem"))
-            );
+            let (cert, key) = (format!("{shown}-cert.pem"), format!("{shown}-key.pem"));
+            writeln!(text, "    cert: {}\n    key: {}", file(&cert), file(&key))?;
         }
         configured(&self.world.settings, "twin-tls.yaml", &text, variables)
     }
@@ -263,8 +261,11 @@ impl Twin<'_> {
     }
 }
 
-/// What a pdbmux answers to questions that count: backends, total and records of each.
-fn told(pdbmux: &Daemon) -> Result<Vec<(String, Option<String>, Vec<String>)>> {
+/// An answer: to what, its total, its records.
+type Told = (String, Option<String>, Vec<String>);
+
+/// What a pdbmux answers to questions that count.
+fn told(pdbmux: &Daemon) -> Result<Vec<Told>> {
     let total = ("include_total", "true");
     let count = ("query", r#"["extract",[["function","count"]]]"#);
     [
