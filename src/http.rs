@@ -1,6 +1,6 @@
 //! The client's side: connections, requests, and the answers' heads and bodies.
 
-mod admin;
+pub(crate) mod admin;
 mod body;
 mod cached;
 mod connection;

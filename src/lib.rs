@@ -15,6 +15,8 @@ pub mod names;
 pub mod upstream;
 mod work;
 
+pub use http::admin::page;
+
 use std::future::Future;
 
 use tokio::net::TcpListener;

@@ -1,5 +1,7 @@
 //! What is answered to those who run pdbmux, at `admin_listen`: how it is, and nothing of the API.
 
+pub mod page;
+
 use http::{Request, Response};
 use hyper::body::Incoming;
 

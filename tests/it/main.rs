@@ -33,6 +33,7 @@ mod metrics;
 mod names;
 mod nodes;
 mod owner;
+mod page;
 mod paging;
 mod partial;
 mod pass_through;
