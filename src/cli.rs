@@ -249,7 +249,7 @@ impl Cli {
                     Question::Live
                 };
                 let config = config::load(&self.flags, env)?.config;
-                let well = healthcheck::run(&config.listen, question)?;
+                let well = healthcheck::run(&config, question)?;
                 writeln!(out, "{well}")
             }
             Command::Version => writeln!(out, "pdbmux {}", env!("CARGO_PKG_VERSION")),

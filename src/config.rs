@@ -34,7 +34,7 @@ pub use error::{ConfigError, Place};
 pub use file::{FileChoice, SYSTEM_FILE};
 pub use key::{KEYS, Key};
 pub use layer::Origin;
-pub use listen::{Listen, ListenError};
+pub use listen::{Listen, ListenError, Transport};
 pub use load::{Flags, Loaded, initial, load, load_for_demo, load_from, load_to_serve};
 pub use template::template;
 pub(crate) use template::wrap;
@@ -44,7 +44,7 @@ pub use value::ValueError;
 /// Everything that can be set. [`KEYS`] tells operators what the field of the same name means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Where to serve (R269), at least one address.
+    /// Where to serve without TLS (R269).
     pub listen: Vec<Listen>,
     /// Where to tell operators how pdbmux is; nowhere if not set.
     pub admin_listen: Option<Listen>,
@@ -158,6 +158,7 @@ impl Default for Config {
             listen: vec![Listen {
                 host: None,
                 port: 8080,
+                transport: Transport::Plain,
             }],
             admin_listen: None,
             backends: Vec::new(),

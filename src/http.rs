@@ -24,5 +24,7 @@ mod stream;
 mod turns;
 
 pub(crate) use current::Current;
+pub(crate) use door::Door;
+pub use door::DoorError;
 pub(crate) use serve::App;
 pub(crate) use server::{Ending, serve};

@@ -21,8 +21,15 @@ use std::future::Future;
 
 use tokio::net::TcpListener;
 
+pub use crate::http::DoorError;
 use config::Config;
 use listener::{Audience, Listener};
+
+/// Reads the files that say who is let in; what is wrong with the first that cannot be used, in one
+/// sentence.
+pub fn check_door(config: &Config) -> Result<(), DoorError> {
+    http::Door::of(config).check()
+}
 
 /// Serves clients on `listener`, which the first address of `listen` stands for, until `shutdown`, then lets the answers under way end, for as long as
 /// the configuration allows.

@@ -46,7 +46,8 @@ enum NoListener {
 
 /// Every address that a configuration names; those of clients come first.
 pub fn configured(config: &Config) -> Vec<(Listen, Audience)> {
-    let clients = config.listen.iter().map(|at| (at, Audience::Clients));
+    let clients = config.listen.iter().chain(&config.door.tls_listen);
+    let clients = clients.map(|at| (at, Audience::Clients));
     let operators = config.admin_listen.iter();
     let operators = operators.map(|at| (at, Audience::Operators));
     let all = clients.chain(operators);

@@ -38,6 +38,7 @@ async fn serve(config: Config, notes: &[String]) -> anyhow::Result<()> {
     for note in notes {
         tracing::warn!("{note}");
     }
+    pdbmux::check_door(&config)?;
     let shutdown = cli::shutdown().context("cannot wait for signals")?;
     let listeners = Listener::open_all(&config, &Names::of_system()).await?;
     for listener in &listeners {

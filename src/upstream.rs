@@ -8,7 +8,7 @@ mod freshness;
 mod group;
 mod incoming;
 mod inspect;
-mod made;
+pub(crate) mod made;
 mod monitor;
 mod places;
 pub mod prober;

@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 use tokio::runtime;
 use tokio::time::timeout;
 
-use crate::config::{Listen, plain};
+use crate::config::{Config, Listen, plain};
 use crate::names::{LookupError, Names};
 
 /// Both questions are answered at once, or not at all.
@@ -52,8 +52,8 @@ impl fmt::Display for Question {
 /// Why pdbmux is not taken for well.
 #[derive(Debug, thiserror::Error)]
 pub enum HealthcheckError {
-    /// No address is configured.
-    #[error("there is no address that could be asked")]
+    /// Only TLS is spoken, and this machine may have no certificate for that.
+    #[error("nothing is served without TLS that could be asked: set admin_listen, or listen too")]
     Nowhere,
     /// The configuration leaves the port to the system.
     #[error("listen {0} has no fixed port that could be asked")]
@@ -107,9 +107,11 @@ pub enum HealthcheckError {
     Runtime(io::Error),
 }
 
-/// Asks the pdbmux that listens at the first of these addresses. What is well is one sentence.
-pub(super) fn run(listen: &[Listen], question: Question) -> Result<String, HealthcheckError> {
-    let listen = listen.first().ok_or(HealthcheckError::Nowhere)?;
+/// Asks the pdbmux of a configuration, at the first address that it serves without TLS. What is well is
+/// one sentence.
+pub(super) fn run(config: &Config, question: Question) -> Result<String, HealthcheckError> {
+    let mut plain = config.listen.iter().chain(&config.admin_listen);
+    let listen = plain.next().ok_or(HealthcheckError::Nowhere)?;
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -1,9 +1,11 @@
-//! How clients come in: what they may take of pdbmux at one time.
+//! How clients come in: by TLS, who may, and what they may take of pdbmux at one time.
 
 pub(super) mod keys;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
+use super::Listen;
 use super::value::ValueError;
 
 /// The least that hyper can be held to, in bytes.
@@ -12,6 +14,16 @@ const LEAST_HEAD: usize = 8 << 10;
 /// What holds for clients and their requests. The keys have the names of the fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DoorConfig {
+    /// Where to serve with TLS.
+    pub tls_listen: Vec<Listen>,
+    /// The certificate that clients are shown, in a PEM file with those that it leads to.
+    pub tls_cert: Option<PathBuf>,
+    /// The private key of that, in a PEM file.
+    pub tls_key: Option<PathBuf>,
+    /// The certificates that a client's own must lead to, in a PEM file.
+    pub tls_client_ca: Option<PathBuf>,
+    /// The names that a client's certificate may have, in a file.
+    pub tls_allowlist: Option<PathBuf>,
     /// Requests that are answered at one time; 0 is without bound.
     pub max_in_flight: usize,
     /// Requests that may wait for a place at one time.
@@ -27,6 +39,11 @@ pub struct DoorConfig {
 impl Default for DoorConfig {
     fn default() -> Self {
         Self {
+            tls_listen: Vec::new(),
+            tls_cert: None,
+            tls_key: None,
+            tls_client_ca: None,
+            tls_allowlist: None,
             max_in_flight: 0,
             queue_length: 100,
             queue_timeout: Duration::from_secs(1),
@@ -35,6 +52,37 @@ impl Default for DoorConfig {
             max_head_bytes: 417_792,
         }
     }
+}
+
+impl DoorConfig {
+    /// A key that is set, and one that it needs and that is not.
+    pub(super) fn lacking(&self) -> Option<(&'static str, &'static str)> {
+        let listens = !self.tls_listen.is_empty();
+        let needs = [
+            ("tls_listen", listens, "tls_cert", self.tls_cert.is_some()),
+            ("tls_listen", listens, "tls_key", self.tls_key.is_some()),
+            ("tls_cert", self.tls_cert.is_some(), "tls_listen", listens),
+            ("tls_key", self.tls_key.is_some(), "tls_listen", listens),
+            (
+                "tls_allowlist",
+                self.tls_allowlist.is_some(),
+                "tls_client_ca",
+                self.tls_client_ca.is_some(),
+            ),
+            (
+                "tls_client_ca",
+                self.tls_client_ca.is_some(),
+                "tls_listen",
+                listens,
+            ),
+        ];
+        let lacking = needs.into_iter().find(|(_, set, _, there)| *set && !there);
+        lacking.map(|(key, _, lacking, _)| (key, lacking))
+    }
+}
+
+fn show_file(file: Option<&PathBuf>) -> String {
+    file.map_or_else(String::new, |path| path.display().to_string())
 }
 
 fn parse_head(bytes: usize) -> Result<usize, ValueError> {

@@ -95,6 +95,14 @@ pub enum ConfigError {
     /// A variable that should hold a secret and is not there.
     #[error("the variable {0} is to hold a credential and is not set")]
     NoVariable(String),
+    /// A key that means nothing without another, which is not set.
+    #[error("{key} is set and {lacking} is not, which it needs")]
+    Lacking {
+        /// The key.
+        key: &'static str,
+        /// What it needs.
+        lacking: &'static str,
+    },
     /// More addresses than the demo serves.
     #[error("--listen names more than one address: the demo serves one")]
     OneAddress,

@@ -63,7 +63,7 @@ impl Key {
     }
 
     /// The same key, which takes several values.
-    const fn list(mut self) -> Self {
+    pub(super) const fn list(mut self) -> Self {
         if let Setter::Scalar(set) = self.set {
             self.set = Setter::List(set);
         }
@@ -135,6 +135,11 @@ pub static KEYS: &[Key] = &[
         "Address and port to tell operators how pdbmux is, without encryption and apart from the \
          API. Without it that is told at listen alone.",
     ),
+    door::TLS_LISTEN,
+    door::TLS_CERT,
+    door::TLS_KEY,
+    door::TLS_CLIENT_CA,
+    door::TLS_ALLOWLIST,
     Key {
         name: "backends",
         hint: "NAME=URL,...",

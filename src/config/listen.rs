@@ -11,6 +11,17 @@ pub struct Listen {
     pub host: Option<String>,
     /// TCP port; 0 lets the system choose.
     pub port: u16,
+    /// How what is sent there is.
+    pub transport: Transport,
+}
+
+/// How clients and pdbmux speak with each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// As it is.
+    Plain,
+    /// Encrypted.
+    Tls,
 }
 
 /// Why a text is no address to listen on. Reads on after the value it speaks of.
@@ -51,6 +62,7 @@ impl FromStr for Listen {
         Ok(Self {
             host: host.map(str::to_owned),
             port: port_number(port).ok_or(ListenError::BadPort)?,
+            transport: Transport::Plain,
         })
     }
 }
@@ -69,6 +81,15 @@ impl fmt::Display for Listen {
 /// Reads addresses with commas between them; blanks around one are dropped.
 pub(super) fn parse_list(text: &str) -> Result<Vec<Listen>, ListenError> {
     text.split(',').map(|one| one.trim().parse()).collect()
+}
+
+/// The same for addresses where TLS is spoken.
+pub(super) fn parse_tls_list(text: &str) -> Result<Vec<Listen>, ListenError> {
+    let mut list = parse_list(text)?;
+    for at in &mut list {
+        at.transport = Transport::Tls;
+    }
+    Ok(list)
 }
 
 /// Writes addresses as they are read.

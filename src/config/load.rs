@@ -9,7 +9,7 @@ use super::error::ConfigError;
 use super::file::{self, FileChoice, SYSTEM_FILE};
 use super::key::{KEYS, Key};
 use super::layer::{Given, Origin, Partial};
-use super::{BackendConfig, Config, Listen, duration, value};
+use super::{BackendConfig, Config, Listen, Transport, duration, value};
 
 /// More than this is never served from the cache (R206).
 const FACTS_TTL_CAP: Duration = Duration::from_secs(30);
@@ -51,6 +51,8 @@ pub struct Loaded {
     clamped: Option<String>,
     /// A variable that should hold a secret and is not set.
     unset: Option<String>,
+    /// A key of the door that is set, and one that it needs.
+    lacking: Option<(&'static str, &'static str)>,
 }
 
 /// Lays flags over environment over file over defaults. Fails on the first value, in any layer,
@@ -73,12 +75,14 @@ pub fn load_from(flags: &Flags, env: &Environment, system: &Path) -> Result<Load
         given: BTreeMap::new(),
         clamped: None,
         unset: None,
+        lacking: None,
     };
     for layer in [lowest, env.layer()?, flags.layer()?] {
         loaded.lay(layer)?;
     }
     loaded.clamp();
     loaded.look_up(env)?;
+    loaded.look_at_door();
     loaded.note_backends();
     Ok(loaded)
 }
@@ -96,6 +100,9 @@ pub fn load_to_serve(
     if let Some(variable) = loaded.unset {
         return Err(ConfigError::NoVariable(variable));
     }
+    if let Some((key, lacking)) = loaded.lacking {
+        return Err(ConfigError::Lacking { key, lacking });
+    }
     Ok((loaded.config, loaded.notes))
 }
 
@@ -106,6 +113,7 @@ pub fn load_for_demo(flags: &Flags) -> Result<Config, ConfigError> {
         listen: vec![Listen {
             host: Some("127.0.0.1".to_owned()),
             port: 8080,
+            transport: Transport::Plain,
         }],
         // A stopped sample is noticed, and a restarted one too, while somebody still looks.
         timeout: Duration::from_secs(2),
@@ -211,6 +219,20 @@ impl Loaded {
             }
         }
         Ok(())
+    }
+
+    /// Serves by TLS alone where nobody asks for anything else, and finds what is set to no effect:
+    /// only serving needs that to be right.
+    fn look_at_door(&mut self) {
+        let Config { listen, door, .. } = &mut self.config;
+        if !door.tls_listen.is_empty() && !self.given.contains_key("listen") {
+            listen.clear();
+        }
+        self.lacking = door.lacking();
+        if let Some((key, lacking)) = self.lacking {
+            let note = ConfigError::Lacking { key, lacking };
+            self.notes.push(note.to_string());
+        }
     }
 
     /// Says where there is no backend, which only serving needs, and where two are one PuppetDB:

@@ -1,47 +1,99 @@
 //! What stands between a connection and the answers: who is let in, and how many at one time.
 
+mod error;
 mod limits;
 mod peer;
+mod refused;
+mod tls;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use http::Response;
+use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
 
 use self::limits::Limits;
-use self::peer::Peers;
-use super::body::Body;
-use super::respond;
+use self::peer::{Peers, Shown};
+use self::tls::{Allowlist, Tls};
 use crate::config::Config;
 
+pub use error::DoorError;
 pub(crate) use limits::{Crowd, Place};
 pub(crate) use peer::Peer;
+pub(crate) use refused::Refused;
 
 /// Lets requests in, as it is configured.
 #[derive(Debug)]
 pub(crate) struct Door {
+    tls: Option<Tls>,
+    allowlist: Option<Allowlist>,
     peers: Arc<Peers>,
     limits: Limits,
 }
 
 impl Door {
-    /// As it is configured.
+    /// As it is configured. Nothing is read yet.
     pub(crate) fn of(config: &Config) -> Self {
+        let config = &config.door;
         Self {
-            peers: Peers::of(&config.door),
-            limits: Limits::of(&config.door),
+            tls: Tls::of(config),
+            allowlist: Allowlist::of(config),
+            peers: Peers::of(config),
+            limits: Limits::of(config),
         }
+    }
+
+    /// Reads its files; what is wrong with the first that cannot be used.
+    pub(crate) fn check(&self) -> Result<(), DoorError> {
+        if let Some(tls) = &self.tls {
+            tls.config()?;
+        }
+        if let Some(allowlist) = &self.allowlist {
+            allowlist.names()?;
+        }
+        Ok(())
     }
 
     /// The other side of a connection from `address`.
     pub(crate) fn peer(&self, address: SocketAddr) -> Arc<Peer> {
-        Arc::new(Peer::new(&self.peers, address))
+        Arc::new(Peer::new(&self.peers, address, Shown::Nothing))
     }
 
-    /// A place for a request of `peer`, or the answer to it if there is none. To wait for one is left
-    /// off by dropping the future.
-    pub(super) async fn admit(&self, peer: &Arc<Peer>) -> Result<Place, Response<Body>> {
-        let place = self.limits.place(peer).await;
-        place.map_err(|crowd| respond::door::crowded(&crowd))
+    /// The same for a connection that is to be encrypted, with it; `None` if it cannot be within
+    /// `patience`.
+    pub(crate) async fn secure(
+        &self,
+        stream: TcpStream,
+        address: SocketAddr,
+        patience: Duration,
+    ) -> Option<(Arc<Peer>, TlsStream<TcpStream>)> {
+        let tls = self.tls.as_ref()?;
+        let stream = tls.accept(stream, address, patience).await?;
+        let shown = Shown::Certificate(tls::names(&stream));
+        Some((Arc::new(Peer::new(&self.peers, address, shown)), stream))
+    }
+
+    /// A place for a request of `peer`. To wait for one is left off by dropping the future.
+    pub(super) async fn admit(&self, peer: &Arc<Peer>) -> Result<Place, Refused> {
+        let admitted = async {
+            self.know(peer)?;
+            Ok(self.limits.place(peer).await?)
+        };
+        admitted
+            .await
+            .inspect_err(|why: &Refused| why.log(peer.address()))
+    }
+
+    /// Refuses whose certificate has none of the names that it must have.
+    fn know(&self, peer: &Peer) -> Result<(), Refused> {
+        let (Some(allowlist), Shown::Certificate(names)) = (&self.allowlist, peer.shown()) else {
+            return Ok(());
+        };
+        let allowed = allowlist.names()?;
+        if names.iter().any(|name| allowed.contains(name)) {
+            return Ok(());
+        }
+        Err(Refused::Unlisted(names.first().cloned()))
     }
 }

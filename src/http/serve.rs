@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::body::Body;
 use super::cached::AnswerCache;
-use super::door::{Door, Peer, Place};
+use super::door::{Door, Peer, Place, Refused};
 use super::encoding::{Accepted, Compression};
 use super::explain;
 use super::fan::{Conclusion, Without};
@@ -127,10 +127,10 @@ impl App {
         let handled = AssertUnwindSafe(async {
             let place = match self.admit(&peer, &request).await {
                 Ok(place) => place,
-                Err(refused) => {
+                Err(why) => {
                     let (head, body) = request.into_parts();
                     self.bounds.discard(&head.headers, body).await;
-                    return refused;
+                    return respond::door::refused(&why);
                 }
             };
             let response = self.handle(request, accepted).await;
@@ -150,11 +150,7 @@ impl App {
     }
 
     /// Lets a request in, or says why not. Whoever watches pdbmux is let in always.
-    async fn admit<B>(
-        &self,
-        peer: &Arc<Peer>,
-        request: &Request<B>,
-    ) -> Result<Place, Response<Body>> {
+    async fn admit<B>(&self, peer: &Arc<Peer>, request: &Request<B>) -> Result<Place, Refused> {
         match Endpoint::at(request.uri().path()) {
             Some(_) => Ok(Place::default()),
             None => self.door.admit(peer).await,

@@ -10,7 +10,8 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
@@ -18,7 +19,7 @@ use super::body::Body;
 use super::connection::{Busy, Pace, Watched};
 use super::door::Peer;
 use super::{App, Current, admin};
-use crate::config::Config;
+use crate::config::{Config, Transport};
 use crate::listener::{Audience, Listener};
 
 /// Pause after a failed accept: the reason is mostly a lack of file descriptors, which ends when a
@@ -61,7 +62,9 @@ pub(crate) struct Ending {
 /// Serves `listener` until it is told to close, then lets the answers under way end.
 pub(crate) async fn serve(current: Arc<Current>, listener: Listener, ending: Ending) {
     let Listener {
-        audience, socket, ..
+        at,
+        audience,
+        socket,
     } = listener;
     let graceful = GracefulShutdown::new();
     loop {
@@ -70,7 +73,19 @@ pub(crate) async fn serve(current: Arc<Current>, listener: Listener, ending: End
             () = ending.closed.cancelled() => break,
         };
         match accepted {
-            Ok(accepted) => accept(&current, audience, accepted, &graceful, ending.cut.clone()),
+            Ok((stream, address)) => {
+                let client = Client {
+                    current: Arc::clone(&current),
+                    audience,
+                    address,
+                    watcher: graceful.watcher(),
+                    cut: ending.cut.clone(),
+                };
+                match at.transport {
+                    Transport::Plain => tokio::spawn(client.plain(stream)),
+                    Transport::Tls => tokio::spawn(client.secure(stream)),
+                };
+            }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -90,44 +105,81 @@ pub(crate) async fn serve(current: Arc<Current>, listener: Listener, ending: End
     }
 }
 
-fn accept(
-    current: &Arc<Current>,
+/// A connection that was accepted, beside its stream.
+struct Client {
+    current: Arc<Current>,
     audience: Audience,
-    (stream, address): (TcpStream, SocketAddr),
-    graceful: &GracefulShutdown,
+    address: SocketAddr,
+    /// Keeps the listener until the connection has ended.
+    watcher: Watcher,
     cut: CancellationToken,
-) {
-    // Answers are written whole; waiting for more would only delay them.
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "TCP_NODELAY could not be set");
+}
+
+impl Client {
+    async fn plain(self, stream: TcpStream) {
+        send_at_once(&stream);
+        let peer = self.current.app().door().peer(self.address);
+        self.serve(stream, peer).await;
     }
-    let app = current.app();
-    let (patience, peer) = (app.patience(), app.door().peer(address));
-    let pace = Pace::new(patience.header, patience.idle);
-    let io = TokioIo::new(Watched::new(stream, Arc::clone(&pace)));
-    let current = Arc::clone(current);
-    let service = {
-        let pace = Arc::clone(&pace);
-        service_fn(move |request| {
-            let busy = pace.request();
-            answer(current.app(), audience, Arc::clone(&peer), busy, request)
-        })
-    };
-    // The pace watches both times; hyper's one timer would end idle connections with the head's.
-    let connection = http1::Builder::new()
-        .header_read_timeout(None)
-        .max_buf_size(patience.head)
-        .serve_connection(io, service);
-    let connection = graceful.watch(connection);
-    tokio::spawn(async move {
+
+    async fn secure(self, stream: TcpStream) {
+        send_at_once(&stream);
+        let app = self.current.app();
+        let secure = app
+            .door()
+            .secure(stream, self.address, app.patience().header);
+        let secured = tokio::select! {
+            secured = secure => secured,
+            () = self.cut.cancelled() => None,
+        };
+        // Not kept beyond its own time.
+        drop(app);
+        if let Some((peer, stream)) = secured {
+            self.serve(stream, peer).await;
+        }
+    }
+
+    async fn serve<S>(self, stream: S, peer: Arc<Peer>)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let Self {
+            current,
+            audience,
+            watcher,
+            cut,
+            ..
+        } = self;
+        let patience = current.app().patience();
+        let pace = Pace::new(patience.header, patience.idle);
+        let io = TokioIo::new(Watched::new(stream, Arc::clone(&pace)));
+        let service = {
+            let pace = Arc::clone(&pace);
+            service_fn(move |request| {
+                let busy = pace.request();
+                answer(current.app(), audience, Arc::clone(&peer), busy, request)
+            })
+        };
+        // The pace watches both times; hyper's one timer would end idle connections with the head's.
+        let connection = http1::Builder::new()
+            .header_read_timeout(None)
+            .max_buf_size(patience.head)
+            .serve_connection(io, service);
         tokio::select! {
-            ended = connection => if let Err(error) = ended {
+            ended = watcher.watch(connection) => if let Err(error) = ended {
                 tracing::debug!(%error, "a connection ended badly");
             },
             () = pace.run_out() => {}
             () = cut.cancelled() => {}
         }
-    });
+    }
+}
+
+/// Answers are written whole; waiting for more would only delay them.
+fn send_at_once(stream: &TcpStream) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "TCP_NODELAY could not be set");
+    }
 }
 
 async fn answer(

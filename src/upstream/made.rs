@@ -10,7 +10,7 @@ use std::time::SystemTime;
 /// Files are looked at when it is wanted: that is one system call for each, and nothing has to watch
 /// them.
 #[derive(Debug)]
-pub(super) struct Made<T> {
+pub(crate) struct Made<T> {
     files: Vec<PathBuf>,
     last: Mutex<Option<(Vec<Option<Stamp>>, T)>>,
 }
@@ -36,7 +36,7 @@ impl Stamp {
 
 impl<T: Clone> Made<T> {
     /// Of these files, none of which is read yet.
-    pub(super) fn of(files: impl IntoIterator<Item = PathBuf>) -> Self {
+    pub(crate) fn of(files: impl IntoIterator<Item = PathBuf>) -> Self {
         Self {
             files: files.into_iter().collect(),
             last: Mutex::new(None),
@@ -45,7 +45,7 @@ impl<T: Clone> Made<T> {
 
     /// It as the files are now. Where they cannot be used, as it was before: a certificate and its
     /// key are not replaced in the same moment. The error is told in the log then.
-    pub(super) fn get<E: std::fmt::Display>(
+    pub(crate) fn get<E: std::fmt::Display>(
         &self,
         read: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, E> {

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// No test waits longer for anything: a hang is a failure with a place.
@@ -110,15 +110,22 @@ impl Response {
 
 /// One connection to pdbmux.
 #[derive(Debug)]
-pub(crate) struct Client {
-    stream: TcpStream,
+pub(crate) struct Client<S = TcpStream> {
+    stream: S,
     buffer: Vec<u8>,
 }
 
 impl Client {
     pub(crate) async fn connect(address: SocketAddr) -> Self {
+        Self::over(in_time(TcpStream::connect(address)).await.unwrap())
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
+    /// One on a connection that is there.
+    pub(crate) fn over(stream: S) -> Self {
         Self {
-            stream: in_time(TcpStream::connect(address)).await.unwrap(),
+            stream,
             buffer: Vec::new(),
         }
     }

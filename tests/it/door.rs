@@ -3,6 +3,7 @@
 mod backends;
 mod limits;
 mod listeners;
+mod tls;
 
 const NODES: &str = "/pdb/query/v4/nodes";
 const FACTS: &str = "/pdb/query/v4/facts";

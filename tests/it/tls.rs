@@ -35,13 +35,13 @@ pub(crate) struct Authority {
 /// A certificate with its key, both as PEM.
 #[derive(Debug, Clone)]
 pub(crate) struct Identity {
-    certificate: String,
-    key: String,
+    pub(crate) certificate: String,
+    pub(crate) key: String,
 }
 
 /// When a certificate ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ends {
+pub(crate) enum Ends {
     Later,
     Ended,
 }
@@ -61,7 +61,7 @@ impl Authority {
         self.identity_that(name, Ends::Later)
     }
 
-    fn identity_that(&self, name: &str, ends: Ends) -> Identity {
+    pub(crate) fn identity_that(&self, name: &str, ends: Ends) -> Identity {
         let mut params = named(name);
         if ends == Ends::Ended {
             params.not_before = date_time_ymd(2020, 1, 1);
@@ -74,7 +74,7 @@ impl Authority {
         }
     }
 
-    fn roots(&self) -> RootCertStore {
+    pub(crate) fn roots(&self) -> RootCertStore {
         let mut roots = RootCertStore::empty();
         let own = CertificateDer::from_pem_slice(self.certificate.as_bytes());
         roots.add(own.unwrap()).unwrap();
@@ -191,7 +191,7 @@ impl Files {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 

@@ -1,8 +1,9 @@
 //! The keys that hold for clients, part of the one table of keys.
 
 use super::super::key::{Key, Setter};
-use super::super::{duration, value};
-use super::parse_head;
+use super::super::value::{self, ValueError};
+use super::super::{duration, listen};
+use super::{parse_head, show_file};
 
 /// A key of a field of [`DoorConfig`](super::DoorConfig), read by `$parse` and written by `$show`.
 macro_rules! of_door {
@@ -22,6 +23,48 @@ macro_rules! of_door {
     };
 }
 
+/// A key that names a file.
+macro_rules! file_of_door {
+    ($constant:ident, $field:ident, $doc:literal $(,)?) => {
+        of_door!(
+            $constant,
+            $field,
+            "FILE",
+            |text: &str| Ok::<_, ValueError>(Some(text.into())),
+            |file: &Option<_>| show_file(file.as_ref()),
+            $doc,
+        );
+    };
+}
+
+of_door!(
+    TLS_LISTEN_ONE_TEXT,
+    tls_listen,
+    "HOST:PORT,...",
+    listen::parse_tls_list,
+    |list: &Vec<_>| listen::show_list(list),
+    "Addresses and ports to serve on with TLS. Where it is set and listen is not, nothing is served \
+     without.",
+);
+pub(in crate::config) const TLS_LISTEN: Key = TLS_LISTEN_ONE_TEXT.list();
+file_of_door!(
+    TLS_CERT,
+    tls_cert,
+    "Certificate (PEM) that clients are shown, with those that it leads to. It is read again when it \
+     changes.",
+);
+file_of_door!(TLS_KEY, tls_key, "Private key (PEM) of that certificate.",);
+file_of_door!(
+    TLS_CLIENT_CA,
+    tls_client_ca,
+    "Certificates (PEM) that a client's own must lead to. Without it clients need none.",
+);
+file_of_door!(
+    TLS_ALLOWLIST,
+    tls_allowlist,
+    "Names of which a client's certificate must have one, a name a line. Others are refused with 403; \
+     it is read again when it changes.",
+);
 of_door!(
     MAX_IN_FLIGHT,
     max_in_flight,

@@ -16,10 +16,20 @@ pub(super) struct Peers(Option<Mutex<HashMap<IpAddr, Arc<AtomicUsize>>>>);
 #[derive(Debug)]
 pub(crate) struct Peer {
     address: IpAddr,
+    shown: Shown,
     /// Requests of its address that are under way, on all its connections; `None` if they are not
     /// counted.
     under_way: Option<Arc<AtomicUsize>>,
     peers: Arc<Peers>,
+}
+
+/// What the other side has shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// Its connection is not encrypted, so that it could show nothing.
+    Nothing,
+    /// A certificate of these names; of none if it has shown none.
+    Certificate(Vec<String>),
 }
 
 impl Peers {
@@ -34,16 +44,27 @@ impl Peers {
 }
 
 impl Peer {
-    pub(super) fn new(peers: &Arc<Peers>, address: SocketAddr) -> Self {
+    pub(super) fn new(peers: &Arc<Peers>, address: SocketAddr, shown: Shown) -> Self {
         // A listener on every IPv6 interface sees IPv4 ones as a part of those.
         let address = address.ip().to_canonical();
         let counts = peers.counts();
         let under_way = counts.map(|mut counts| Arc::clone(counts.entry(address).or_default()));
         Self {
             address,
+            shown,
             under_way,
             peers: Arc::clone(peers),
         }
+    }
+
+    /// Where it is.
+    pub(super) fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// What it has shown.
+    pub(super) fn shown(&self) -> &Shown {
+        &self.shown
     }
 
     /// How many requests of its address are under way, where that is counted.
@@ -75,7 +96,7 @@ mod tests {
             ..DoorConfig::default()
         };
         let peers = Peers::of(&config);
-        let peer = |address: &str| Peer::new(&peers, address.parse().unwrap());
+        let peer = |address: &str| Peer::new(&peers, address.parse().unwrap(), Shown::Nothing);
         let kept = || peers.counts().unwrap().len();
         let first = peer("10.0.0.1:1");
         let second = peer("[::ffff:10.0.0.1]:2");

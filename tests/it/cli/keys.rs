@@ -1,6 +1,6 @@
 //! Each key, by its name, variable, flag and default.
 
-use pdbmux::config::{Config, KEYS};
+use pdbmux::config::{Config, Flags, KEYS};
 use pdbmux_core::settings::{Settings, Strategy};
 use tempfile::tempdir;
 
@@ -10,6 +10,11 @@ use super::{load, write};
 const SPECIFIED: &[(&str, &str, &str, Option<&str>, &str)] = &[
     ("R269", "listen", "PDBMUX_LISTEN", Some("listen"), ":8080"),
     ("", "admin_listen", "PDBMUX_ADMIN_LISTEN", None, ""),
+    ("", "tls_listen", "PDBMUX_TLS_LISTEN", None, ""),
+    ("", "tls_cert", "PDBMUX_TLS_CERT", None, ""),
+    ("", "tls_key", "PDBMUX_TLS_KEY", None, ""),
+    ("", "tls_client_ca", "PDBMUX_TLS_CLIENT_CA", None, ""),
+    ("", "tls_allowlist", "PDBMUX_TLS_ALLOWLIST", None, ""),
     ("R271", "backends", "PDBMUX_BACKENDS", None, ""),
     ("", "backend_ca", "PDBMUX_BACKEND_CA", None, ""),
     ("", "backend_cert", "PDBMUX_BACKEND_CERT", None, ""),
@@ -286,5 +291,68 @@ fn r269_a_file_lists_addresses_in_one_text_or_as_a_list() {
             loaded.to_string().contains("\nlisten : :1,[::1]:2\n"),
             "{text}"
         );
+    }
+}
+
+#[test]
+fn with_tls_nothing_is_served_without_it_unless_somebody_says_so() {
+    let tls = ("PDBMUX_TLS_LISTEN", ":8081,[::1]:8082");
+    let shown = |env: &[_]| {
+        let config = load(&tempdir().unwrap(), &[], env).unwrap().config;
+        let at: Vec<_> = pdbmux::listener::configured(&config)
+            .iter()
+            .map(|(at, _)| format!("{at} {:?}", at.transport))
+            .collect();
+        at.join(", ")
+    };
+    assert_eq!(shown(&[tls]), ":8081 Tls, [::1]:8082 Tls");
+    assert_eq!(
+        shown(&[tls, ("PDBMUX_LISTEN", ":8080")]),
+        ":8080 Plain, :8081 Tls, [::1]:8082 Tls"
+    );
+}
+
+#[test]
+fn what_tls_needs_and_lacks_is_told_and_not_served_without() {
+    let all = [
+        ("PDBMUX_TLS_LISTEN", ":8081"),
+        ("PDBMUX_TLS_CERT", "/cert"),
+        ("PDBMUX_TLS_KEY", "/key"),
+        ("PDBMUX_TLS_CLIENT_CA", "/ca"),
+        ("PDBMUX_TLS_ALLOWLIST", "/list"),
+        ("PDBMUX_BACKENDS", "a=http://h"),
+        ("PDBMUX_CONFIG", "/dev/null"),
+    ];
+    let without = |missing: &[&str]| {
+        let given = all.iter().filter(|(name, _)| !missing.contains(name));
+        let env = given.copied().collect();
+        pdbmux::config::load_to_serve(&Flags::default(), &env)
+    };
+    assert!(without(&[]).is_ok());
+    assert!(without(&["PDBMUX_TLS_CLIENT_CA", "PDBMUX_TLS_ALLOWLIST"]).is_ok());
+    let alone = ["PDBMUX_TLS_LISTEN", "PDBMUX_TLS_CERT", "PDBMUX_TLS_KEY"];
+    for (missing, why) in [
+        (
+            &alone[..1],
+            "tls_cert is set and tls_listen is not, which it needs",
+        ),
+        (
+            &alone[1..2],
+            "tls_listen is set and tls_cert is not, which it needs",
+        ),
+        (
+            &alone[2..],
+            "tls_listen is set and tls_key is not, which it needs",
+        ),
+        (
+            &alone[..],
+            "tls_client_ca is set and tls_listen is not, which it needs",
+        ),
+        (
+            &["PDBMUX_TLS_CLIENT_CA"],
+            "tls_allowlist is set and tls_client_ca is not, which it needs",
+        ),
+    ] {
+        assert_eq!(without(missing).unwrap_err().to_string(), why);
     }
 }
