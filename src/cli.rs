@@ -5,15 +5,15 @@ mod drift;
 mod flags;
 mod healthcheck;
 mod init;
+mod log;
 mod pages;
-mod serve;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::config::{self, Config, ConfigError, Environment, Flags};
+use crate::config::{self, Config, ConfigError, Environment, Flags, Source};
 use healthcheck::Question;
 use init::Present;
 
@@ -21,7 +21,7 @@ pub use check::{CheckArgs, ReportFormat};
 pub use drift::{DriftArgs, DriftFormat};
 pub use healthcheck::HealthcheckError;
 pub use init::InitError;
-pub use serve::shutdown;
+pub use log::init_log;
 
 /// Serve one PuppetDB query API in front of several PuppetDBs.
 ///
@@ -177,6 +177,8 @@ pub enum Job {
     Serve {
         /// What was configured.
         config: Config,
+        /// Where that was read, and can be again.
+        source: Source,
         /// What to tell about it in the log.
         notes: Vec<String>,
     },
@@ -211,8 +213,14 @@ impl Cli {
     ) -> Result<(), CliError> {
         let printed = match self.command.unwrap_or_default() {
             Command::Serve => {
-                let (config, notes) = config::load_to_serve(&self.flags, env)?;
-                return serve(Job::Serve { config, notes }).map_err(CliError::Serve);
+                let source = Source::new(self.flags, env.clone());
+                let (config, notes) = source.read()?;
+                let job = Job::Serve {
+                    config,
+                    source,
+                    notes,
+                };
+                return serve(job).map_err(CliError::Serve);
             }
             Command::Demo => {
                 let config = config::load_for_demo(&self.flags)?;

@@ -14,6 +14,7 @@ mod listen;
 mod load;
 mod nearest;
 mod show;
+mod source;
 mod template;
 mod url;
 mod value;
@@ -36,10 +37,50 @@ pub use key::{KEYS, Key};
 pub use layer::Origin;
 pub use listen::{Listen, ListenError, Transport};
 pub use load::{Flags, Loaded, initial, load, load_for_demo, load_from, load_to_serve};
+pub use source::Source;
 pub use template::template;
 pub(crate) use template::wrap;
 pub use url::{BaseUrl, UrlError};
 pub use value::ValueError;
+
+/// Keys that say how clients and backends are treated, not what is answered. A key that is missing
+/// here costs the kept answers when it changes; one too many would keep wrong ones.
+const BESIDE_ANSWERS: &[&str] = &[
+    "listen",
+    "admin_listen",
+    "tls_listen",
+    "tls_cert",
+    "tls_key",
+    "tls_client_ca",
+    "tls_allowlist",
+    "backend_max_in_flight",
+    "timeout",
+    "health_probe_enabled",
+    "health_probe_path",
+    "health_probe_interval",
+    "health_probe_timeout",
+    "health_probe_failures",
+    "health_probe_successes",
+    "buffer_bytes",
+    "memory_bytes",
+    "gzip",
+    "gzip_min_bytes",
+    "hedge_after",
+    "detect_shared_database",
+    "partial",
+    "max_request_bytes",
+    "max_head_bytes",
+    "max_in_flight",
+    "queue_length",
+    "queue_timeout",
+    "max_per_client",
+    "header_timeout",
+    "idle_timeout",
+    "reload_interval",
+    "shutdown_timeout",
+    "log_format",
+    "log_level",
+];
 
 /// Everything that can be set. [`KEYS`] tells operators what the field of the same name means.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,6 +147,8 @@ pub struct Config {
     pub header_timeout: Duration,
     /// How long an idle client connection is kept; more than 0.
     pub idle_timeout: Duration,
+    /// Time between two looks at the config file for changes; 0 means none.
+    pub reload_interval: Duration,
     /// Bound on draining; 0 means none is done.
     pub shutdown_timeout: Duration,
     /// How the log is written.
@@ -189,6 +232,7 @@ impl Default for Config {
             max_request_bytes: 1 << 20,
             header_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(75),
+            reload_interval: Duration::ZERO,
             shutdown_timeout: Duration::from_secs(30),
             log_format: LogFormat::Text,
             log_level: "info".to_owned(),
@@ -211,6 +255,15 @@ impl Config {
         backend::grouped(&self.backends)
     }
 
+    /// Whether answers are the same under `other`, so that those which are kept may stay.
+    pub fn answers_like(&self, other: &Self) -> bool {
+        let matter = KEYS
+            .iter()
+            .filter(|key| !BESIDE_ANSWERS.contains(&key.name));
+        let mut same = matter.map(|key| key.show(self) == key.show(other));
+        same.all(|same| same)
+    }
+
     /// The part that plans and merges depend on.
     pub fn settings(&self) -> Settings {
         Settings {
@@ -218,5 +271,26 @@ impl Config {
             strategy: self.merge,
             source: self.source_fact_enabled.then(|| self.source_fact.clone()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_alike_whatever_the_keys_beside_them_are() {
+        for name in BESIDE_ANSWERS {
+            assert!(Key::named(name).is_some(), "{name}");
+        }
+        let known = Config::default();
+        assert!(known.answers_like(&Config {
+            timeout: Duration::from_secs(1),
+            ..known.clone()
+        }));
+        assert!(!known.answers_like(&Config {
+            merge: Strategy::Exact,
+            ..known.clone()
+        }));
     }
 }

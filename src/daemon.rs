@@ -1,37 +1,157 @@
-//! The daemon from its first listener to its last answer.
+//! The daemon from its first listener to its last answer: it serves, reads its configuration again, and
+//! ends.
 
-use std::future::Future;
+mod serving;
+mod signals;
+mod watch;
+
 use std::sync::Arc;
 
-use tokio::task::JoinSet;
+use tokio::sync::mpsc;
+use tokio::task::{JoinError, JoinSet};
 
-use crate::config::Config;
-use crate::http::{self, App, Current, Ending};
-use crate::listener::{Audience, Listener};
+use crate::config::{Config, ConfigError, Source};
+use crate::http::{App, Current, DoorError};
+use crate::listener::{Audience, BindError, Listener};
+use crate::names::Names;
 use crate::upstream::prober;
 
-/// Serves `listeners` until `shutdown`, then lets the answers under way end, for as long as the
+pub use signals::orders;
+
+use serving::Serving;
+use watch::Watch;
+
+/// What a daemon is told while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// To read its configuration again.
+    Reload,
+    /// To end, once the answers under way have ended.
+    Stop,
+}
+
+/// Sets what is logged from now on, from [`Config::log_level`].
+pub type SetLogLevel = Box<dyn Fn(&str) + Send>;
+
+/// What a daemon is connected with besides its listeners.
+pub struct Outside {
+    /// What it is told. That nobody can tell it anything any more is an order to stop.
+    pub orders: mpsc::Receiver<Order>,
+    /// Where it reads its configuration again; nowhere if it cannot.
+    pub source: Option<Source>,
+    /// How it changes what is logged, if it can.
+    pub set_log_level: Option<SetLogLevel>,
+}
+
+/// Why a configuration is not taken. The one before it stays.
+#[derive(Debug, thiserror::Error)]
+enum NotTaken {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    #[error(transparent)]
+    Door(#[from] DoorError),
+    #[error("reading it broke: {0}")]
+    Broken(#[from] JoinError),
+}
+
+struct Daemon {
+    current: Arc<Current>,
+    serving: Serving,
+    probes: JoinSet<()>,
+    source: Option<Source>,
+    set_log_level: Option<SetLogLevel>,
+}
+
+/// Serves `listeners` until it is told to stop, then lets the answers under way end, for as long as the
 /// configuration allows. Operators are answered until clients are.
 ///
 /// The listeners are served at once, whatever state the backends are in.
-pub async fn run(config: Config, listeners: Vec<Listener>, shutdown: impl Future<Output = ()>) {
-    let app = App::new(&config);
-    let mut probes = prober::start(app.upstream(), &config);
-    let current = Arc::new(Current::new(app));
-    let (clients, operators) = (Ending::default(), Ending::default());
-    let (mut public, mut admin) = (JoinSet::new(), JoinSet::new());
-    for listener in listeners {
-        let (serving, ending) = match listener.audience {
-            Audience::Clients => (&mut public, &clients),
-            Audience::Operators => (&mut admin, &operators),
-        };
-        serving.spawn(http::serve(Arc::clone(&current), listener, ending.clone()));
+pub async fn run(config: Config, listeners: Vec<Listener>, outside: Outside) {
+    let Outside {
+        mut orders,
+        source,
+        set_log_level,
+    } = outside;
+    let app = App::new(config);
+    let mut daemon = Daemon {
+        probes: prober::start(app.upstream(), app.config()),
+        current: Arc::new(Current::new(app)),
+        serving: Serving::default(),
+        source,
+        set_log_level,
+    };
+    daemon.serving.open(&daemon.current, listeners);
+    let mut watch = Watch::default();
+    loop {
+        let pause = daemon.current.app().config().reload_interval;
+        tokio::select! {
+            order = orders.recv() => match order {
+                Some(Order::Reload) => {}
+                Some(Order::Stop) | None => break,
+            },
+            () = watch.changed(daemon.source.as_ref(), pause) => {}
+        }
+        daemon.reload().await;
     }
-    shutdown.await;
-    current.app().drain();
-    clients.closed.cancel();
-    while public.join_next().await.is_some() {}
-    operators.closed.cancel();
-    while admin.join_next().await.is_some() {}
-    probes.shutdown().await;
+    daemon.end().await;
+}
+
+impl Daemon {
+    /// Reads the configuration again, and says what became of that.
+    async fn reload(&mut self) {
+        let Some(source) = self.source.clone() else {
+            tracing::debug!("there is no configuration to read again");
+            return;
+        };
+        let taken = self.take(source).await;
+        match &taken {
+            Ok(()) => tracing::info!("the configuration was read again"),
+            Err(why) => tracing::error!("the configuration stays as it was: {why}"),
+        }
+        let app = self.current.app();
+        app.reloads().count(taken.map_err(|why| why.to_string()));
+    }
+
+    async fn take(&mut self, source: Source) -> Result<(), NotTaken> {
+        let before = self.current.app();
+        let (config, notes) = tokio::task::spawn_blocking(move || source.read()).await??;
+        let opened = self.serving.lacking(&config, &Names::of_system()).await?;
+        let app = {
+            let before = Arc::clone(&before);
+            // It reads files.
+            tokio::task::spawn_blocking(move || {
+                let app = before.following(config);
+                app.door().check().map(|()| app)
+            })
+            .await??
+        };
+        // From here on nothing fails.
+        let config = app.config();
+        for note in notes {
+            tracing::warn!("{note}");
+        }
+        if let Some(set) = &self.set_log_level {
+            set(&config.log_level);
+        }
+        if config.log_format != before.config().log_format {
+            tracing::warn!("log_format is changed by a restart alone");
+        }
+        // What the last probes found must be known before the next are made.
+        self.probes.shutdown().await;
+        app.upstream().take_over(before.upstream());
+        self.probes = prober::start(app.upstream(), config);
+        self.current.replace(Arc::clone(&app));
+        self.serving.open(&self.current, opened);
+        self.serving.close_others(config);
+        Ok(())
+    }
+
+    async fn end(mut self) {
+        self.current.app().drain();
+        self.serving.end(Audience::Clients).await;
+        self.serving.end(Audience::Operators).await;
+        self.probes.shutdown().await;
+    }
 }

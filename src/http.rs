@@ -14,6 +14,7 @@ mod parameters;
 mod partial;
 mod pql;
 mod priors;
+mod reloads;
 mod replay;
 mod respond;
 mod rounds;

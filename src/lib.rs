@@ -20,9 +20,11 @@ pub use http::admin::page;
 use std::future::Future;
 
 use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 
 pub use crate::http::DoorError;
 use config::Config;
+use daemon::{Order, Outside};
 use listener::{Audience, Listener};
 
 /// Reads the files that say who is let in; what is wrong with the first that cannot be used, in one
@@ -31,8 +33,8 @@ pub fn check_door(config: &Config) -> Result<(), DoorError> {
     http::Door::of(config).check()
 }
 
-/// Serves clients on `listener`, which the first address of `listen` stands for, until `shutdown`, then lets the answers under way end, for as long as
-/// the configuration allows.
+/// Serves clients on `listener`, which the first address of `listen` stands for, until `shutdown`, then
+/// lets the answers under way end, for as long as the configuration allows, which is not read again.
 pub async fn run(
     config: Config,
     listener: TcpListener,
@@ -44,5 +46,19 @@ pub async fn run(
         audience: Audience::Clients,
         socket: listener,
     });
-    daemon::run(config, listeners.into_iter().collect(), shutdown).await;
+    let (tell, orders) = mpsc::channel(1);
+    tokio::spawn(async move {
+        tokio::select! {
+            () = shutdown => {}
+            () = tell.closed() => return,
+        }
+        // That it is gone is as good an order.
+        let _ = tell.send(Order::Stop).await;
+    });
+    let outside = Outside {
+        orders,
+        source: None,
+        set_log_level: None,
+    };
+    daemon::run(config, listeners.into_iter().collect(), outside).await;
 }

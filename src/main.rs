@@ -7,17 +7,21 @@ use anyhow::Context;
 use clap::Parser;
 use pdbmux::check::{self, CheckError, Paint, Strictness};
 use pdbmux::cli::{self, CheckArgs, Cli, DriftArgs, DriftFormat, Ended, Job, ReportFormat};
-use pdbmux::config::{Config, Environment, LogFormat};
+use pdbmux::config::{Config, Environment, Source};
+use pdbmux::daemon::{self, Order, Outside};
+use pdbmux::demo;
 use pdbmux::drift::{self, Moves, Question, Verdict};
 use pdbmux::listener::{Audience, Listener};
 use pdbmux::names::Names;
-use pdbmux::{daemon, demo};
-use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let serve = |job| match job {
-        Job::Serve { config, notes } => serve(config, &notes),
+        Job::Serve {
+            config,
+            source,
+            notes,
+        } => serve(config, source, &notes),
         Job::Demo { config } => demo(config),
         Job::Check { config, args } => check(&config, &args),
         Job::Drift { config, args } => drift(&config, &args),
@@ -33,29 +37,29 @@ fn main() -> ExitCode {
 }
 
 #[tokio::main]
-async fn serve(config: Config, notes: &[String]) -> anyhow::Result<()> {
-    init_log(&config);
+async fn serve(config: Config, source: Source, notes: &[String]) -> anyhow::Result<()> {
+    let set_log_level = cli::init_log(&config);
     for note in notes {
         tracing::warn!("{note}");
     }
     pdbmux::check_door(&config)?;
-    let shutdown = cli::shutdown().context("cannot wait for signals")?;
+    let orders = daemon::orders().context("cannot wait for signals")?;
     let listeners = Listener::open_all(&config, &Names::of_system()).await?;
-    for listener in &listeners {
-        let address = listener.socket.local_addr()?;
-        match listener.audience {
-            Audience::Clients => tracing::info!("listening on {address}"),
-            Audience::Operators => tracing::info!("telling operators on {address}"),
-        }
-    }
-    daemon::run(config, listeners, shutdown).await;
+    let outside = Outside {
+        orders,
+        source: Some(source),
+        set_log_level: Some(Box::new(set_log_level)),
+    };
+    daemon::run(config, listeners, outside).await;
     Ok(())
 }
 
 #[tokio::main]
 async fn demo(config: Config) -> anyhow::Result<()> {
-    init_log(&config);
-    let stop = cli::shutdown().context("cannot wait for signals")?;
+    let _fixed = cli::init_log(&config);
+    let mut orders = daemon::orders().context("cannot wait for signals")?;
+    // It has no configuration to read again.
+    let stop = async move { while orders.recv().await == Some(Order::Reload) {} };
     let at = config.listen.first().cloned();
     let at = at.context("there is no address to listen on")?;
     let Listener {
@@ -143,16 +147,5 @@ fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result
     match write(&mut out).and_then(|()| out.flush()) {
         Err(why) if why.kind() != io::ErrorKind::BrokenPipe => Err(why).context("cannot print"),
         Ok(()) | Err(_) => Ok(()),
-    }
-}
-
-fn init_log(config: &Config) {
-    let log = tracing_subscriber::fmt()
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
-        .with_env_filter(EnvFilter::new(&config.log_level));
-    match config.log_format {
-        LogFormat::Text => log.init(),
-        LogFormat::Json => log.json().init(),
     }
 }

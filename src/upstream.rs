@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use pdbmux_core::round::BackendId;
 
-use crate::config::Config;
+use crate::config::{Access, BaseUrl, Config};
 
 pub use ask::{Asked, Received};
 pub use client::TlsError;
@@ -54,21 +54,48 @@ pub struct Upstream {
 impl Upstream {
     /// Prepares to ask the configured backends. Connects to none of them yet.
     pub fn new(config: &Config) -> Arc<Self> {
+        Self::following(config, None)
+    }
+
+    /// The same after `before`, whose connections to backends that are reached as they were are kept,
+    /// and whose count of the memory goes on.
+    pub fn following(config: &Config, before: Option<&Self>) -> Arc<Self> {
         let means = Means {
             names: client::names(),
             trusted: client::trusted(config.backends.iter().map(|backend| &backend.url)),
+            before,
         };
         let groups = config.groups().into_iter().zip(0..);
         let backends =
             groups.map(|(group, id)| Backend::new(BackendId(id), &group, &means, config));
+        let memory = Memory::of(config.held_at_most());
         Arc::new(Self {
             backends: backends.collect(),
             monitor: Monitor::new(config),
             shared: Shared::default(),
             max_body: config.max_body_bytes,
-            memory: Memory::of(config.held_at_most()),
+            memory: match before {
+                Some(before) => memory.or(&before.memory),
+                None => memory,
+            },
             patience: config.timeout,
         })
+    }
+
+    /// Takes over what is known of the health of PuppetDBs that are where they were.
+    pub fn take_over(&self, before: &Self) {
+        for member in self.members() {
+            if let Some(known) = before.find(&member.url, &member.access) {
+                self.monitor.take_over(member.id, &before.monitor, known.id);
+            }
+        }
+    }
+
+    /// The PuppetDB that is reached so, whatever its name and in whatever time.
+    fn find(&self, url: &BaseUrl, access: &Access) -> Option<&Member> {
+        let way = |access: &Access| access.way();
+        let is_it = |it: &&Member| it.url == *url && way(&it.access) == way(access);
+        self.members().find(is_it)
     }
 
     /// The backends in configured order.

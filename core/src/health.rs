@@ -113,6 +113,17 @@ impl Health {
         }
     }
 
+    /// How many probes in a row change anything.
+    pub fn thresholds(&self) -> Thresholds {
+        self.thresholds
+    }
+
+    /// The same history under other thresholds, which count from the next probe on.
+    #[must_use]
+    pub fn under(self, thresholds: Thresholds) -> Self {
+        Self { thresholds, ..self }
+    }
+
     /// What the probes so far make of it.
     pub fn state(&self) -> State {
         if self.down {

@@ -173,6 +173,20 @@ impl Part {
 }
 
 impl Access {
+    /// What decides whether a connection to it can be used: neither times and counts nor what it
+    /// answers for.
+    pub fn way(&self) -> Self {
+        Self {
+            timeout: None,
+            gzip: None,
+            max_in_flight: None,
+            group: None,
+            hedge_after: None,
+            required: None,
+            ..self.clone()
+        }
+    }
+
     /// This, with what it leaves open taken from `general`. A key belongs to its certificate and a
     /// password to its user: whoever sets one of two sets both.
     #[must_use]

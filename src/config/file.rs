@@ -92,7 +92,8 @@ pub(super) fn layer(path: &Path) -> Result<Partial, ConfigError> {
     parse(path, &text)
 }
 
-fn read(path: &Path) -> io::Result<Vec<u8>> {
+/// Its bytes; of more than any configuration has, so many that [`layer`] refuses them.
+pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?
         .take(LARGEST + 1)

@@ -409,6 +409,14 @@ pub static KEYS: &[Key] = &[
         "How long a client connection without a request is kept open.",
     ),
     scalar!(
+        reload_interval,
+        "DURATION",
+        duration::parse,
+        duration::format,
+        "How often the config file is looked at, to be read again when it has changed. With 0 it is \
+         read again on SIGHUP alone.",
+    ),
+    scalar!(
         shutdown_timeout,
         "DURATION",
         duration::parse,

@@ -20,4 +20,9 @@ impl Current {
     pub(crate) fn app(&self) -> Arc<App> {
         Arc::clone(&self.0.borrow())
     }
+
+    /// Answers by another one from now on.
+    pub(crate) fn replace(&self, app: Arc<App>) {
+        self.0.send_replace(app);
+    }
 }

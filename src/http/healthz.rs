@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::body::Body;
 use super::cached::{self, AnswerCache};
+use super::reloads::Reloads;
 use super::replay::Addresses;
 use super::respond;
 use super::rounds::{Completeness, Rounds};
@@ -36,6 +37,7 @@ pub(super) struct Watched<'a> {
     pub(super) rounds: &'a Rounds,
     pub(super) draining: &'a CancellationToken,
     pub(super) cache: Option<&'a AnswerCache>,
+    pub(super) reloads: &'a Reloads,
 }
 
 #[derive(Serialize)]
@@ -47,6 +49,20 @@ struct Health<'h> {
     shared_databases: Vec<[&'h str; 2]>,
     query: Query,
     cache: cached::Report,
+    /// Not told until it was read again for the first time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    config: Option<Configuration>,
+}
+
+/// What became of reading the configuration again. Why it was refused is for the log: it may name
+/// addresses.
+#[derive(Serialize)]
+struct Configuration {
+    attempts: u64,
+    generation: u64,
+    last_reload_successful: bool,
+    last_reload: Option<String>,
+    last_successful_reload: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -136,6 +152,7 @@ async fn health(of: Watched<'_>) -> Response<Body> {
         shared_databases: shared_databases(of.upstream),
         query: query(of),
         cache: cached::report(of.cache).await,
+        config: configuration(of.reloads),
     };
     match serde_json::to_string(&health) {
         Ok(body) => respond::json(code, body),
@@ -205,6 +222,17 @@ fn query(of: Watched<'_>) -> Query {
     }
 }
 
+fn configuration(reloads: &Reloads) -> Option<Configuration> {
+    let seen = reloads.seen();
+    seen.last_attempt.map(|last| Configuration {
+        attempts: seen.attempts,
+        generation: seen.generation,
+        last_reload_successful: seen.last_error.is_none(),
+        last_reload: rfc3339(last),
+        last_successful_reload: seen.last_success.and_then(rfc3339),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -228,6 +256,7 @@ mod tests {
             rounds: &Rounds::default(),
             draining: &draining,
             cache: None,
+            reloads: &Reloads::default(),
         };
         let code = async |endpoint: Endpoint| endpoint.answer(&Method::GET, watched).await.status();
         assert_eq!(code(Endpoint::Ready).await, StatusCode::OK);

@@ -24,6 +24,7 @@ use super::healthz::{Endpoint, Watched};
 use super::parameters::Bounds;
 use super::partial::{Partials, Tolerance};
 use super::pql::Translations;
+use super::reloads::Reloads;
 use super::replay::Addresses;
 use super::respond;
 use super::rounds::Rounds;
@@ -34,54 +35,90 @@ use crate::upstream::{Failure, Freshness, Upstream};
 /// Everything that a request needs.
 #[derive(Debug)]
 pub(crate) struct App {
+    config: Config,
     pub(super) settings: Arc<Settings>,
     pub(super) upstream: Arc<Upstream>,
     pub(super) freshness: Arc<Freshness>,
     pub(super) addresses: Addresses,
-    pub(super) translations: Translations,
-    pub(super) rounds: Rounds,
+    pub(super) translations: Arc<Translations>,
+    pub(super) rounds: Arc<Rounds>,
     /// Held once more for each answer that is held or written.
     pub(super) held: Arc<()>,
     /// Backends whose order cannot be relied on.
-    pub(super) distrusted: Mutex<BTreeSet<BackendId>>,
+    pub(super) distrusted: Arc<Mutex<BTreeSet<BackendId>>>,
     pub(super) partials: Partials,
     buffer_bytes: usize,
     /// The most certnames that a question to a backend lists, if that can be helped.
     pub(super) max_listed: usize,
     bounds: Bounds,
-    door: Door,
+    door: Arc<Door>,
     draining: CancellationToken,
+    reloads: Arc<Reloads>,
     patience: Patience,
     /// `None` if it is turned off.
     pub(super) compression: Option<Compression>,
     /// `None` if it is turned off (R209).
-    pub(super) cache: Option<AnswerCache>,
+    pub(super) cache: Option<Arc<AnswerCache>>,
 }
 
 impl App {
-    pub(crate) fn new(config: &Config) -> Arc<Self> {
-        let upstream = Upstream::new(config);
+    pub(crate) fn new(config: Config) -> Arc<Self> {
+        Self::build(config, None)
+    }
+
+    /// The application of another configuration. What it has in common with this one it keeps:
+    /// connections to backends, the answers and the knowledge that are still right, and every count.
+    pub(crate) fn following(&self, config: Config) -> Arc<Self> {
+        Self::build(config, Some(self))
+    }
+
+    fn build(config: Config, before: Option<&Self>) -> Arc<Self> {
+        let upstream = Upstream::following(&config, before.map(|before| &*before.upstream));
         let settings = Arc::new(config.settings());
         let (asked, known) = (Arc::clone(&upstream), Arc::clone(&settings));
+        // What is known of backends and their records is right as long as answers are the same.
+        let like = before.filter(|before| before.config.answers_like(&config));
+        let freshness = Freshness::new(asked, known, config.freshness_ttl, config.max_listed_nodes);
+        if let Some(like) = like {
+            freshness.take_over(&like.freshness);
+        }
         Arc::new(Self {
             settings,
-            freshness: Freshness::new(asked, known, config.freshness_ttl, config.max_listed_nodes),
+            freshness,
             addresses: Addresses::new(upstream.addresses()),
-            translations: Translations::default(),
-            rounds: Rounds::default(),
-            held: Arc::new(()),
-            distrusted: Mutex::default(),
-            partials: Partials::of(config, &upstream),
+            translations: like.map_or_else(Arc::default, |like| Arc::clone(&like.translations)),
+            rounds: before.map_or_else(Arc::default, |before| Arc::clone(&before.rounds)),
+            held: before.map_or_else(Arc::default, |before| Arc::clone(&before.held)),
+            distrusted: like.map_or_else(Arc::default, |like| Arc::clone(&like.distrusted)),
+            partials: Partials::of(&config, &upstream),
             buffer_bytes: config.buffer_bytes,
             max_listed: config.max_listed_nodes,
-            bounds: Bounds::of(config),
-            door: Door::of(config),
-            draining: CancellationToken::new(),
-            patience: Patience::of(config),
-            compression: Compression::of(config),
-            cache: AnswerCache::of(config),
+            bounds: Bounds::of(&config),
+            door: match before {
+                Some(before) if before.config.door == config.door => Arc::clone(&before.door),
+                Some(_) | None => Arc::new(Door::of(&config)),
+            },
+            draining: before.map_or_else(CancellationToken::new, |it| it.draining.clone()),
+            reloads: before.map_or_else(Arc::default, |before| Arc::clone(&before.reloads)),
+            patience: Patience::of(&config),
+            compression: Compression::of(&config),
+            cache: match like {
+                Some(like) => like.cache.clone(),
+                None => AnswerCache::of(&config).map(Arc::new),
+            },
             upstream,
+            config,
         })
+    }
+
+    /// The configuration that it is made of.
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What became of reading the configuration again.
+    pub(crate) fn reloads(&self) -> &Arc<Reloads> {
+        &self.reloads
     }
 
     /// The backends that requests are answered from.
@@ -106,7 +143,8 @@ impl App {
             addresses: &self.addresses,
             rounds: &self.rounds,
             draining: &self.draining,
-            cache: self.cache.as_ref(),
+            cache: self.cache.as_deref(),
+            reloads: &self.reloads,
         }
     }
 

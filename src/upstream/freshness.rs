@@ -64,6 +64,12 @@ impl Freshness {
         })
     }
 
+    /// Takes over the map of `before`, whose backends must be the same.
+    pub fn take_over(&self, before: &Self) {
+        let map = before.state().map.clone();
+        self.state().map = map;
+    }
+
     /// The map, built first if there is none that is young enough.
     pub async fn map(self: &Arc<Self>) -> Arc<FreshnessMap> {
         let build = {

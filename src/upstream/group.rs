@@ -96,7 +96,12 @@ impl Head<'_> {
 
 impl Backend {
     /// A backend of a configuration. Connects to nobody yet.
-    pub(super) fn new(id: BackendId, group: &Group<'_>, means: &Means, config: &Config) -> Self {
+    pub(super) fn new(
+        id: BackendId,
+        group: &Group<'_>,
+        means: &Means<'_>,
+        config: &Config,
+    ) -> Self {
         let members = group.members.iter().zip(0..).map(|(member, at)| {
             let id = MemberId { backend: id, at };
             Member::new(id, member, means, config)

@@ -16,7 +16,7 @@ pub(super) struct Monitor(Mutex<Vec<Members>>);
 /// Those that answer for one backend.
 type Members = Vec<Record>;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Record {
     /// `None` if nobody probes (R188).
     health: Option<Health>,
@@ -64,6 +64,18 @@ impl Monitor {
             .iter()
             .map(|group| group.members.iter().map(|_| record()).collect());
         Self(Mutex::new(records.collect()))
+    }
+
+    /// Takes over what is known of `member`, which was `at` in `before`: whoever is down stays so.
+    pub(super) fn take_over(&self, member: MemberId, before: &Self, at: MemberId) {
+        let known = before.records()[at.backend.index()][at.index()].clone();
+        let record = &mut self.records()[member.backend.index()][member.index()];
+        if let (Some(new), Some(health)) = (&record.health, known.health) {
+            *record = Record {
+                health: Some(health.under(new.thresholds())),
+                ..known
+            };
+        }
     }
 
     /// Takes in a probe that ended at `when`; returns what has changed by it.

@@ -6,10 +6,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 /// The places of one backend.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Places(Option<Bounded>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Bounded {
     all: Arc<Semaphore>,
     /// All but one, for the questions that others may be asked beside.

@@ -8,7 +8,7 @@ use http_body_util::{BodyExt, Limited};
 use pdbmux_core::health::{Finding, Transition, judge};
 use pdbmux_core::plan::{Ask, Sent};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
 use super::client::Limits;
 use super::places::Stay;
@@ -49,7 +49,8 @@ impl Probed {
 }
 
 /// Begins to probe every PuppetDB, unless the configuration says not to (R188), and to look for
-/// backends that are on one database. Dropping the tasks ends them.
+/// backends that are on one database. A PuppetDB that was probed before is probed when that is due,
+/// others at once. Dropping the tasks ends them.
 pub fn start(upstream: &Arc<Upstream>, config: &Config) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     if config.detect_shared_database == Detection::On && upstream.backends().len() > 1 {
@@ -62,7 +63,15 @@ pub fn start(upstream: &Arc<Upstream>, config: &Config) -> JoinSet<()> {
         let (upstream, member) = (Arc::clone(upstream), member.id);
         let path = config.health_probe_path.to_string();
         let (pause, wait) = (config.health_probe_interval, config.health_probe_timeout);
+        let since = upstream
+            .standing_of(member)
+            .last_probe
+            .map(|at| at.elapsed());
+        let due = since.map_or(Duration::ZERO, |since| {
+            pause.saturating_sub(since.unwrap_or_default())
+        });
         tasks.spawn(async move {
+            sleep(due).await;
             let ask = || async {
                 let answered = timeout(wait, upstream.probe(member, &path, wait)).await;
                 answered.unwrap_or(Err(Failure::Timeout(wait)))

@@ -65,6 +65,16 @@ impl Memory {
             Bounded { left, whole }
         }))
     }
+
+    /// The same memory if it is as large as `before`: what is held of that counts on.
+    pub(super) fn or(self, before: &Self) -> Self {
+        let whole = |memory: &Self| memory.0.as_ref().map(|bounded| bounded.whole);
+        if whole(&self) == whole(before) {
+            before.clone()
+        } else {
+            self
+        }
+    }
 }
 
 impl Room {

@@ -302,7 +302,7 @@ async fn the_answer_under_way_is_finished_after_the_signal_and_no_other_begun() 
             NODES => a.on(path, Answer::json("[{}]").behind(&gate)),
             _ => a.on(path, answer.hold(&gate).send("]")),
         };
-        let mut mux = Pdbmux::with(&[&a], |config| config.source_fact_enabled = false).await;
+        let mux = Pdbmux::with(&[&a], |config| config.source_fact_enabled = false).await;
         let mut idle = mux.connect().await;
         idle.get("/nosuch").await;
         let mut client = mux.connect().await;
@@ -328,7 +328,7 @@ async fn the_drain_limit_cuts_what_is_still_under_way() {
         Answer::promising(100).send("[").hang(),
     );
     for path in [NODES, "/pdb/query/v4/environments"] {
-        let mut mux = Pdbmux::with(&[&a], |config| {
+        let mux = Pdbmux::with(&[&a], |config| {
             config.shutdown_timeout = Duration::from_millis(50);
         })
         .await;
@@ -349,7 +349,7 @@ async fn the_drain_limit_cuts_what_is_still_under_way() {
 
 #[tokio::test]
 async fn an_idle_daemon_stops_at_once() {
-    let (_a, mut mux) = plain().await;
+    let (_a, mux) = plain().await;
     let mut idle = mux.connect().await;
     let mut used = mux.connect().await;
     used.get(NODES).await.ok();

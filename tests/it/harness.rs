@@ -1,14 +1,15 @@
 //! The daemon under test.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
-use pdbmux::config::{BackendConfig, Config, Detection};
-use pdbmux::daemon;
+use pdbmux::config::{BackendConfig, Config, Detection, Environment, Flags, Source};
+use pdbmux::daemon::{self, Order, Outside};
 use pdbmux::listener::{Audience, Listener};
 use pdbmux::names::Names;
 use tokio::net::TcpStream;
-use tokio::sync::oneshot;
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::client::{Client, Response, in_time};
@@ -27,7 +28,7 @@ pub(crate) struct Pdbmux {
     /// All addresses of clients, as they are configured.
     addresses: Vec<SocketAddr>,
     admin: Option<SocketAddr>,
-    stop: Option<oneshot::Sender<()>>,
+    tell: mpsc::Sender<Order>,
     running: JoinHandle<()>,
 }
 
@@ -55,10 +56,27 @@ impl Pdbmux {
             ..Config::default()
         };
         change(&mut config);
-        let (stop, stopped) = oneshot::channel();
-        let shutdown = async {
-            // A dropped sender stops too.
-            let _ = stopped.await;
+        Self::serve(config, None).await
+    }
+
+    /// Serves what a config file of a test says, and reads it again when it is told to.
+    pub(crate) async fn of_file(path: &Path) -> Self {
+        let flags = Flags {
+            config: Some(path.to_owned()),
+            ..Flags::default()
+        };
+        let source = Source::new(flags, Environment::default());
+        let (config, _) = source.read().unwrap();
+        Self::serve(config, Some(source)).await
+    }
+
+    async fn serve(config: Config, source: Option<Source>) -> Self {
+        // A dropped sender stops too.
+        let (tell, orders) = mpsc::channel(8);
+        let outside = Outside {
+            orders,
+            source,
+            set_log_level: None,
         };
         let listeners = Listener::open_all(&config, &Names::of_system())
             .await
@@ -73,9 +91,14 @@ impl Pdbmux {
             address: addresses[0],
             addresses,
             admin: of(Audience::Operators).pop(),
-            stop: Some(stop),
-            running: tokio::spawn(daemon::run(config, listeners, shutdown)),
+            tell,
+            running: tokio::spawn(daemon::run(config, listeners, outside)),
         }
+    }
+
+    /// The first address of clients.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// The addresses of clients, in configured order.
@@ -111,8 +134,13 @@ impl Pdbmux {
     }
 
     /// Gives the signal to stop.
-    pub(crate) fn stop(&mut self) {
-        self.stop.take().unwrap().send(()).unwrap();
+    pub(crate) fn stop(&self) {
+        self.tell(Order::Stop);
+    }
+
+    /// Tells the daemon something, as a signal does.
+    pub(crate) fn tell(&self, order: Order) {
+        self.tell.try_send(order).unwrap();
     }
 
     /// Waits until no new connection of a client is taken.

@@ -34,7 +34,7 @@ async fn operators_are_told_how_pdbmux_is_and_nothing_of_the_api() {
 async fn operators_are_answered_until_the_last_client_is() {
     let (a, gate) = (Stub::start().await, Gate::new());
     a.on(NODES, Answer::json("[]").behind(&gate));
-    let mut mux = with_admin(&a).await;
+    let mux = with_admin(&a).await;
     let mut operator = mux.connect_admin().await;
     operator.get("/livez").await.ok();
     let mut client = mux.connect().await;

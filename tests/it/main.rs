@@ -40,6 +40,7 @@ mod pass_through;
 mod paths;
 mod post;
 mod refusals;
+mod reload;
 mod report;
 mod requirements;
 mod shape;

@@ -7,6 +7,7 @@ mod answer;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::io::AsyncReadExt;
@@ -59,6 +60,7 @@ pub(crate) struct Stub {
 
 struct Script {
     state: Mutex<State>,
+    connections: AtomicUsize,
     /// Requests seen and answers that the other side hung up on.
     counts: watch::Sender<(usize, usize)>,
 }
@@ -136,6 +138,7 @@ impl Stub {
     fn script() -> Arc<Script> {
         Arc::new(Script {
             state: Mutex::default(),
+            connections: AtomicUsize::new(0),
             counts: watch::Sender::default(),
         })
     }
@@ -175,6 +178,11 @@ impl Stub {
 
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// How many connections there have been.
+    pub(crate) fn connections(&self) -> usize {
+        self.script.connections.load(Ordering::Relaxed)
     }
 
     /// All requests so far.
@@ -255,6 +263,7 @@ async fn accept(listener: TcpListener, script: Arc<Script>) {
     let mut connections = JoinSet::new();
     loop {
         let (stream, _) = listener.accept().await.unwrap();
+        script.connections.fetch_add(1, Ordering::Relaxed);
         connections.spawn(serve(stream, Arc::clone(&script)));
     }
 }

@@ -190,6 +190,17 @@ fn r194_the_counts_are_those_of_the_runs() {
 }
 
 #[test]
+fn other_thresholds_count_what_was_probed_before() {
+    let mut backend = health(3, 2);
+    assert_eq!(changes(&mut backend, ".xx"), []);
+    let mut backend = backend.under(health(2, 1).thresholds());
+    assert_eq!(backend.state(), Healthy);
+    assert_eq!(changes(&mut backend, "x"), [(1, Down)]);
+    let mut backend = backend.under(health(2, 3).thresholds());
+    assert_eq!(changes(&mut backend, "...."), [(3, Up)]);
+}
+
+#[test]
 fn r172_r173_thresholds_of_one_act_at_once() {
     let mut health = health(1, 1);
     assert_eq!(

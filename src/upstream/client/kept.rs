@@ -43,6 +43,12 @@ impl Connections {
         &self.connector
     }
 
+    /// The same, with the idle ones of `others` in common.
+    pub(in crate::upstream) fn with(self, others: &Self) -> Self {
+        let kept = Arc::clone(&others.kept);
+        Self { kept, ..self }
+    }
+
     /// Sends a request to `url` and waits for the head of its answer, within `limits`.
     ///
     /// It is sent once more if the connection ended before an answer began: a backend may close a

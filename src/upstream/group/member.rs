@@ -8,11 +8,12 @@ use pdbmux_core::round::BackendId;
 use rustls::RootCertStore;
 use tokio::time::Instant;
 
+use super::super::Upstream;
 use super::super::client::{Connections, Connector, Resolve, Tls, TlsError, has_ended};
 use super::super::credentials::Credentials;
 use super::super::failure::Failure;
 use super::super::places::{Place, Places, Stay};
-use crate::config::{BackendConfig, BaseUrl, Coding, Config};
+use crate::config::{Access, BackendConfig, BaseUrl, Coding, Config};
 
 /// One PuppetDB by its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,8 +39,10 @@ pub struct Member {
     /// The name it is configured by, which answers and headers show if it is in no group.
     pub name: String,
     pub(in crate::upstream) url: BaseUrl,
+    /// How it is reached, with what holds for all.
+    pub(in crate::upstream) access: Access,
     pub(in crate::upstream) connections: Connections,
-    pub(in crate::upstream) credentials: Credentials,
+    pub(in crate::upstream) credentials: Arc<Credentials>,
     pub(in crate::upstream) coding: Coding,
     pub(in crate::upstream) places: Places,
     /// Longest wait for the first byte and between any two.
@@ -51,29 +54,57 @@ pub struct Member {
 
 /// What all connections are made with.
 #[derive(Debug)]
-pub(in crate::upstream) struct Means {
+pub(in crate::upstream) struct Means<'m> {
     pub(in crate::upstream) names: Resolve,
     pub(in crate::upstream) trusted: Arc<RootCertStore>,
+    /// What was before. Connections to a PuppetDB that is reached as it was are kept, and the places
+    /// there.
+    pub(in crate::upstream) before: Option<&'m Upstream>,
 }
 
 impl Member {
     /// Connects to nobody yet.
-    pub(super) fn new(id: MemberId, one: &BackendConfig, means: &Means, config: &Config) -> Self {
-        let access = one.access.or(&config.access);
-        let timeout = access.timeout.unwrap_or(config.timeout);
+    pub(super) fn new(
+        id: MemberId,
+        one: &BackendConfig,
+        means: &Means<'_>,
+        config: &Config,
+    ) -> Self {
+        let BackendConfig { name, url, access } = one.clone();
+        let mut access = access.or(&config.access);
+        let timeout = *access.timeout.get_or_insert(config.timeout);
         let hedge_after = access.hedge_after.unwrap_or(config.hedge_after);
-        let tls = Arc::new(Tls::of(&access, Arc::clone(&means.trusted)));
+        let known = means.before.and_then(|before| before.find(&url, &access));
+        let (tls, credentials) = match known {
+            Some(known) => (Arc::clone(&known.tls), Arc::clone(&known.credentials)),
+            None => (
+                Arc::new(Tls::of(&access, Arc::clone(&means.trusted))),
+                Arc::new(Credentials::of(&access)),
+            ),
+        };
+        let connections = Connections::new(Connector::new(timeout, &means.names, &tls));
+        let connections = match known {
+            Some(known) => connections.with(&known.connections),
+            None => connections,
+        };
+        let places = match known {
+            Some(known) if known.access.max_in_flight == access.max_in_flight => {
+                known.places.clone()
+            }
+            Some(_) | None => Places::of(access.max_in_flight.unwrap_or_default()),
+        };
         let member = Self {
             id,
-            name: one.name.clone(),
-            url: one.url.clone(),
-            connections: Connections::new(Connector::new(timeout, &means.names, &tls)),
-            credentials: Credentials::of(&access),
+            name,
+            url,
+            connections,
+            credentials,
             coding: access.gzip.unwrap_or(Coding::Identity),
-            places: Places::of(access.max_in_flight.unwrap_or_default()),
+            places,
             timeout,
             hedge_after: (!hedge_after.is_zero()).then_some(hedge_after),
             tls,
+            access,
         };
         member.read_files();
         member

@@ -151,6 +151,7 @@ const SPECIFIED: &[(&str, &str, &str, Option<&str>, &str)] = &[
     ("", "max_per_client", "PDBMUX_MAX_PER_CLIENT", None, "0"),
     ("", "header_timeout", "PDBMUX_HEADER_TIMEOUT", None, "10s"),
     ("", "idle_timeout", "PDBMUX_IDLE_TIMEOUT", None, "1m15s"),
+    ("", "reload_interval", "PDBMUX_RELOAD_INTERVAL", None, "0s"),
     (
         "",
         "shutdown_timeout",

@@ -196,3 +196,60 @@ fn secrets_that_backends_are_sent_are_in_no_log_however_much_is_logged() {
         }
     }
 }
+
+#[test]
+fn a_hangup_makes_it_read_its_configuration_again_and_say_what_came_of_it() {
+    let dir = tempdir().unwrap();
+    let file = dir.path().join("pdbmux.yaml");
+    let write = |text: &str| {
+        let backends = "backends:\n- {name: pdb-a, url: 'http://127.0.0.1:1'}\n";
+        fs::write(&file, format!("{backends}{text}\n")).unwrap();
+    };
+    write("log_level: info");
+    let mut command = std_program(&dir);
+    command
+        .args(["--listen", "127.0.0.1:0", "--config"])
+        .arg(&file)
+        .env("PDBMUX_HEALTH_PROBE_ENABLED", "false");
+    let (mut running, line, mut log) = Running::start(&mut command);
+    let address = line.trim_end().rsplit(' ').next().unwrap().to_owned();
+    let mut until = |sentence: &str| {
+        let mut line = String::new();
+        while !line.contains(sentence) {
+            line.clear();
+            assert!(log.read_line(&mut line).unwrap() > 0, "{sentence}");
+        }
+    };
+    let at = file.display();
+    for (text, sentences) in [
+        ("merge: static", &["the configuration was read again"][..]),
+        (
+            "merge: newest",
+            &[&format!(
+                "the configuration stays as it was: merge \"newest\" ({at}:3) is not one of \
+                 freshness, static, exact"
+            )],
+        ),
+        (
+            "log_format: json\nlog_level: debug",
+            &[
+                "log_format is changed by a restart alone",
+                "the configuration was read again",
+            ],
+        ),
+    ] {
+        write(text);
+        running.signal("HUP");
+        for sentence in sentences {
+            until(sentence);
+        }
+    }
+    // What is told at this level now is not at the one before.
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream
+        .write_all(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+        .unwrap();
+    until("answered");
+    running.signal("TERM");
+    assert!(running.0.wait().unwrap().success());
+}

@@ -280,7 +280,7 @@ async fn r103_a_report_that_only_a_skipped_backend_may_have_is_not_called_unknow
 #[tokio::test]
 async fn probing_ends_with_the_daemon() {
     let a = backend(Answer::hung()).await;
-    let mut mux = probing_with(&[&a], |config| {
+    let mux = probing_with(&[&a], |config| {
         config.health_probe_timeout = Duration::from_secs(30);
     })
     .await;

@@ -1,0 +1,102 @@
+//! The listeners that are served, and their ends.
+
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
+use crate::config::{Config, Listen};
+use crate::http::{self, Current, Ending};
+use crate::listener::{self, Audience, BindError, Listener};
+use crate::names::Names;
+
+/// All listeners.
+#[derive(Debug, Default)]
+pub(super) struct Serving {
+    open: Vec<Open>,
+    /// The tasks that serve those of clients, closed ones included until they have drained.
+    clients: JoinSet<()>,
+    /// The same of those of operators.
+    operators: JoinSet<()>,
+}
+
+/// A listener that takes connections.
+#[derive(Debug)]
+struct Open {
+    at: Listen,
+    audience: Audience,
+    ending: Ending,
+}
+
+impl Serving {
+    /// Begins to serve these.
+    pub(super) fn open(&mut self, current: &Arc<Current>, listeners: Vec<Listener>) {
+        for listener in listeners {
+            if let Ok(address) = listener.socket.local_addr() {
+                match listener.audience {
+                    Audience::Clients => tracing::info!("listening on {address}"),
+                    Audience::Operators => tracing::info!("telling operators on {address}"),
+                }
+            }
+            let ending = Ending::default();
+            self.open.push(Open {
+                at: listener.at.clone(),
+                audience: listener.audience,
+                ending: ending.clone(),
+            });
+            let tasks = self.tasks(listener.audience);
+            // Those that have ended are forgotten.
+            while tasks.try_join_next().is_some() {}
+            tasks.spawn(http::serve(Arc::clone(current), listener, ending));
+        }
+    }
+
+    /// Opens the addresses of a configuration that are not open yet: all of them, or none.
+    pub(super) async fn lacking(
+        &self,
+        config: &Config,
+        names: &Names,
+    ) -> Result<Vec<Listener>, BindError> {
+        let mut opened = Vec::new();
+        for (at, audience) in listener::configured(config) {
+            if !self.open.iter().any(|open| open.is(&at, audience)) {
+                opened.push(Listener::open(at, audience, names).await?);
+            }
+        }
+        Ok(opened)
+    }
+
+    /// Closes the listeners that a configuration does not name. Their connections end in their time.
+    pub(super) fn close_others(&mut self, config: &Config) {
+        let named = listener::configured(config);
+        self.open.retain(|open| {
+            let stays = named.iter().any(|(at, audience)| open.is(at, *audience));
+            if !stays {
+                tracing::info!("no longer listening on {}", open.at);
+                open.ending.closed.cancel();
+            }
+            stays
+        });
+    }
+
+    /// Closes all listeners of an audience, and waits until their connections have ended.
+    pub(super) async fn end(&mut self, audience: Audience) {
+        for open in self.open.iter().filter(|open| open.audience == audience) {
+            open.ending.closed.cancel();
+        }
+        let tasks = self.tasks(audience);
+        while tasks.join_next().await.is_some() {}
+    }
+
+    fn tasks(&mut self, audience: Audience) -> &mut JoinSet<()> {
+        match audience {
+            Audience::Clients => &mut self.clients,
+            Audience::Operators => &mut self.operators,
+        }
+    }
+}
+
+impl Open {
+    fn is(&self, at: &Listen, audience: Audience) -> bool {
+        self.at == *at && self.audience == audience
+    }
+}
