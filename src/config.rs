@@ -77,6 +77,7 @@ const BESIDE_ANSWERS: &[&str] = &[
     "header_timeout",
     "idle_timeout",
     "reload_interval",
+    "drain_delay",
     "shutdown_timeout",
     "log_format",
     "log_level",
@@ -149,6 +150,8 @@ pub struct Config {
     pub idle_timeout: Duration,
     /// Time between two looks at the config file for changes; 0 means none.
     pub reload_interval: Duration,
+    /// How long requests are still taken once the end is announced; 0 means not at all.
+    pub drain_delay: Duration,
     /// Bound on draining; 0 means none is done.
     pub shutdown_timeout: Duration,
     /// How the log is written.
@@ -233,6 +236,7 @@ impl Default for Config {
             header_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(75),
             reload_interval: Duration::ZERO,
+            drain_delay: Duration::ZERO,
             shutdown_timeout: Duration::from_secs(30),
             log_format: LogFormat::Text,
             log_level: "info".to_owned(),

@@ -5,6 +5,7 @@ mod serving;
 mod signals;
 mod watch;
 
+use std::future;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -95,7 +96,19 @@ pub async fn run(config: Config, listeners: Vec<Listener>, outside: Outside) {
         }
         daemon.reload().await;
     }
-    daemon.end().await;
+    daemon.end(&mut orders).await;
+}
+
+/// Resolves when it is ordered once more to stop.
+async fn stopped_again(orders: &mut mpsc::Receiver<Order>) {
+    loop {
+        match orders.recv().await {
+            Some(Order::Stop) => return,
+            Some(Order::Reload) => {}
+            // Nobody is left who could.
+            None => future::pending().await,
+        }
+    }
 }
 
 impl Daemon {
@@ -148,10 +161,27 @@ impl Daemon {
         Ok(())
     }
 
-    async fn end(mut self) {
-        self.current.app().drain();
-        self.serving.end(Audience::Clients).await;
-        self.serving.end(Audience::Operators).await;
+    /// Lets everything end in its time, or at once when it is told again.
+    async fn end(mut self, orders: &mut mpsc::Receiver<Order>) {
+        let app = self.current.app();
+        let delay = app.config().drain_delay;
+        app.drain();
+        if !delay.is_zero() {
+            tracing::info!(?delay, "requests are still taken, and /readyz says no");
+        }
+        let (cut, serving) = (self.serving.cut(), &mut self.serving);
+        let in_time = async {
+            tokio::time::sleep(delay).await;
+            serving.end(Audience::Clients).await;
+            serving.end(Audience::Operators).await;
+        };
+        tokio::select! {
+            () = in_time => {}
+            () = stopped_again(orders) => {
+                tracing::warn!("told again to stop: answers still under way are cut off");
+                cut.cancel();
+            }
+        }
         self.probes.shutdown().await;
     }
 }

@@ -417,6 +417,14 @@ pub static KEYS: &[Key] = &[
          read again on SIGHUP alone.",
     ),
     scalar!(
+        drain_delay,
+        "DURATION",
+        duration::parse,
+        duration::format,
+        "How long requests are still taken after SIGTERM or SIGINT, while /readyz says 503 already. A \
+         balancer needs that to send nobody here any more.",
+    ),
+    scalar!(
         shutdown_timeout,
         "DURATION",
         duration::parse,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, Listen};
 use crate::http::{self, Current, Ending};
@@ -17,6 +18,8 @@ pub(super) struct Serving {
     clients: JoinSet<()>,
     /// The same of those of operators.
     operators: JoinSet<()>,
+    /// Ends all of their connections.
+    cut: CancellationToken,
 }
 
 /// A listener that takes connections.
@@ -37,7 +40,10 @@ impl Serving {
                     Audience::Operators => tracing::info!("telling operators on {address}"),
                 }
             }
-            let ending = Ending::default();
+            let ending = Ending {
+                closed: CancellationToken::new(),
+                cut: self.cut.child_token(),
+            };
             self.open.push(Open {
                 at: listener.at.clone(),
                 audience: listener.audience,
@@ -76,6 +82,11 @@ impl Serving {
             }
             stays
         });
+    }
+
+    /// What ends all connections at once.
+    pub(super) fn cut(&self) -> CancellationToken {
+        self.cut.clone()
     }
 
     /// Closes all listeners of an audience, and waits until their connections have ended.

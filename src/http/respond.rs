@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{
-    AGE, ALLOW, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
-    RETRY_AFTER, VARY,
+    AGE, ALLOW, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName,
+    HeaderValue, RETRY_AFTER, VARY,
 };
 use http::{Response, StatusCode};
 use pdbmux_core::Refusal;
@@ -119,6 +119,13 @@ pub(crate) fn dated(mut response: Response<Body>, origin: Origin, age: Duration)
     let headers = response.headers_mut();
     headers.insert(X_CACHE, HeaderValue::from_static(origin));
     headers.insert(AGE, HeaderValue::from(age.as_secs()));
+    response
+}
+
+/// An answer after which its connection ends.
+pub(crate) fn last(mut response: Response<Body>) -> Response<Body> {
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().insert(CONNECTION, close);
     response
 }
 

@@ -148,6 +148,11 @@ impl App {
         }
     }
 
+    /// Whether this process is about to end.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.is_cancelled()
+    }
+
     /// What lets requests in.
     pub(crate) fn door(&self) -> &Door {
         &self.door
@@ -156,7 +161,7 @@ impl App {
     /// Answers a request of `peer`, whatever becomes of it: a panic below here is a fault of pdbmux
     /// and costs its own request only.
     pub(crate) async fn answer(
-        self: Arc<Self>,
+        self: &Arc<Self>,
         peer: Arc<Peer>,
         request: Request<Incoming>,
     ) -> Response<Body> {

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::body::Body;
 use super::connection::{Busy, Pace, Watched};
 use super::door::Peer;
-use super::{App, Current, admin};
+use super::{App, Current, admin, respond};
 use crate::config::{Config, Transport};
 use crate::listener::{Audience, Listener};
 
@@ -51,7 +51,7 @@ impl Patience {
 }
 
 /// How the end of a listener is told to it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Ending {
     /// No new connections; those there are may end their answers.
     pub(crate) closed: CancellationToken,
@@ -96,12 +96,13 @@ pub(crate) async fn serve(current: Arc<Current>, listener: Listener, ending: End
     drop(socket);
     let drain = current.app().patience().drain;
     tracing::info!(connections = graceful.count(), "draining");
-    if tokio::time::timeout(drain, graceful.shutdown())
-        .await
-        .is_err()
-    {
-        tracing::warn!(after = ?drain, "answers still under way are cut off");
-        ending.cut.cancel();
+    tokio::select! {
+        () = graceful.shutdown() => {}
+        () = ending.cut.cancelled() => {}
+        () = tokio::time::sleep(drain) => {
+            tracing::warn!(after = ?drain, "answers still under way are cut off");
+            ending.cut.cancel();
+        }
     }
 }
 
@@ -192,6 +193,11 @@ async fn answer(
     let response = match audience {
         Audience::Clients => app.answer(peer, request).await,
         Audience::Operators => admin::answer(&app, request).await,
+    };
+    // Whoever asks again does so where there is no end in sight.
+    let response = match audience {
+        Audience::Clients if app.is_draining() => respond::last(response),
+        Audience::Clients | Audience::Operators => response,
     };
     Ok(response.map(|body| body.holding(busy)))
 }

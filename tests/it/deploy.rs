@@ -119,7 +119,9 @@ async fn r201_every_probe_asks_for_a_path_that_pdbmux_answers() {
 fn a_pod_is_given_the_time_that_pdbmux_takes_to_stop() {
     let pod = pod();
     let sleep = &pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"];
-    let stopping = loaded().config.shutdown_timeout + Duration::from_secs(sleep.as_u64().unwrap());
+    let config = loaded().config;
+    let stopping =
+        config.drain_delay + config.shutdown_timeout + Duration::from_secs(sleep.as_u64().unwrap());
     let grace = pod["terminationGracePeriodSeconds"].as_u64().unwrap();
     assert!(stopping < Duration::from_secs(grace), "{stopping:?}");
 }
@@ -230,7 +232,12 @@ fn systemd_waits_longer_than_pdbmux_takes_to_stop() {
         .unwrap()
         .parse()
         .unwrap();
-    assert!(Config::default().shutdown_timeout < Duration::from_secs(wait));
+    let Config {
+        drain_delay,
+        shutdown_timeout,
+        ..
+    } = Config::default();
+    assert!(drain_delay + shutdown_timeout < Duration::from_secs(wait));
 }
 
 #[test]

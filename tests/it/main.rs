@@ -16,6 +16,7 @@ mod connections;
 mod counts;
 mod deploy;
 mod door;
+mod drain;
 mod drift;
 mod exact;
 mod facts;

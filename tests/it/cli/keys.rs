@@ -152,6 +152,7 @@ const SPECIFIED: &[(&str, &str, &str, Option<&str>, &str)] = &[
     ("", "header_timeout", "PDBMUX_HEADER_TIMEOUT", None, "10s"),
     ("", "idle_timeout", "PDBMUX_IDLE_TIMEOUT", None, "1m15s"),
     ("", "reload_interval", "PDBMUX_RELOAD_INTERVAL", None, "0s"),
+    ("", "drain_delay", "PDBMUX_DRAIN_DELAY", None, "0s"),
     (
         "",
         "shutdown_timeout",
