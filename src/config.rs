@@ -53,6 +53,8 @@ const BESIDE_ANSWERS: &[&str] = &[
     "tls_key",
     "tls_client_ca",
     "tls_allowlist",
+    "tokens",
+    "users",
     "backend_max_in_flight",
     "timeout",
     "health_probe_enabled",

@@ -24,6 +24,10 @@ pub struct DoorConfig {
     pub tls_client_ca: Option<PathBuf>,
     /// The names that a client's certificate may have, in a file.
     pub tls_allowlist: Option<PathBuf>,
+    /// The tokens that clients may show, in a file.
+    pub tokens: Option<PathBuf>,
+    /// The users that clients may be, with the hashes of their passwords, in a file.
+    pub users: Option<PathBuf>,
     /// Requests that are answered at one time; 0 is without bound.
     pub max_in_flight: usize,
     /// Requests that may wait for a place at one time.
@@ -44,6 +48,8 @@ impl Default for DoorConfig {
             tls_key: None,
             tls_client_ca: None,
             tls_allowlist: None,
+            tokens: None,
+            users: None,
             max_in_flight: 0,
             queue_length: 100,
             queue_timeout: Duration::from_secs(1),

@@ -140,6 +140,8 @@ pub static KEYS: &[Key] = &[
     door::TLS_KEY,
     door::TLS_CLIENT_CA,
     door::TLS_ALLOWLIST,
+    door::TOKENS,
+    door::USERS,
     Key {
         name: "backends",
         hint: "NAME=URL,...",

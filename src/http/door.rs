@@ -1,24 +1,31 @@
 //! What stands between a connection and the answers: who is let in, and how many at one time.
 
+mod credentials;
 mod error;
+mod guard;
 mod limits;
 mod peer;
 mod refused;
 mod tls;
+mod tokens;
+mod users;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderMap;
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
+use self::guard::{Guard, Judgement};
 use self::limits::Limits;
 use self::peer::{Peers, Shown};
 use self::tls::{Allowlist, Tls};
 use crate::config::Config;
 
 pub use error::DoorError;
+pub(crate) use guard::Wanted;
 pub(crate) use limits::{Crowd, Place};
 pub(crate) use peer::Peer;
 pub(crate) use refused::Refused;
@@ -28,6 +35,7 @@ pub(crate) use refused::Refused;
 pub(crate) struct Door {
     tls: Option<Tls>,
     allowlist: Option<Allowlist>,
+    guard: Option<Guard>,
     peers: Arc<Peers>,
     limits: Limits,
 }
@@ -39,6 +47,7 @@ impl Door {
         Self {
             tls: Tls::of(config),
             allowlist: Allowlist::of(config),
+            guard: Guard::of(config),
             peers: Peers::of(config),
             limits: Limits::of(config),
         }
@@ -51,6 +60,9 @@ impl Door {
         }
         if let Some(allowlist) = &self.allowlist {
             allowlist.names()?;
+        }
+        if let Some(guard) = &self.guard {
+            guard.check()?;
         }
         Ok(())
     }
@@ -74,11 +86,25 @@ impl Door {
         Some((Arc::new(Peer::new(&self.peers, address, shown)), stream))
     }
 
-    /// A place for a request of `peer`. To wait for one is left off by dropping the future.
-    pub(super) async fn admit(&self, peer: &Arc<Peer>) -> Result<Place, Refused> {
+    /// A place for a request of `peer` with these headers. To wait for one is left off by dropping the
+    /// future.
+    pub(super) async fn admit(
+        &self,
+        peer: &Arc<Peer>,
+        headers: &HeaderMap,
+    ) -> Result<Place, Refused> {
         let admitted = async {
             self.know(peer)?;
-            Ok(self.limits.place(peer).await?)
+            // Counted before: to look at passwords is work.
+            let counted = self.limits.count(peer)?;
+            if let Some(guard) = &self.guard {
+                match guard.judge(headers).await? {
+                    Judgement::Known => {}
+                    Judgement::Bare(wanted) => return Err(Refused::Bare(wanted)),
+                    Judgement::Unknown(wanted) => return Err(Refused::Unknown(wanted)),
+                }
+            }
+            Ok(self.limits.place(counted).await?)
         };
         admitted
             .await

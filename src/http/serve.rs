@@ -196,7 +196,7 @@ impl App {
     async fn admit<B>(&self, peer: &Arc<Peer>, request: &Request<B>) -> Result<Place, Refused> {
         match Endpoint::at(request.uri().path()) {
             Some(_) => Ok(Place::default()),
-            None => self.door.admit(peer).await,
+            None => self.door.admit(peer, request.headers()).await,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Who is let in, and how many at one time.
 
 mod backends;
+mod guard;
 mod limits;
 mod listeners;
 mod tls;

@@ -65,6 +65,18 @@ file_of_door!(
     "Names of which a client's certificate must have one, a name a line. Others are refused with 403; \
      it is read again when it changes.",
 );
+file_of_door!(
+    TOKENS,
+    tokens,
+    "Tokens of which a request must bear one, as Authorization: Bearer or X-Authentication: a line for \
+     each, TOKEN or NAME TOKEN. It is read again when it changes.",
+);
+file_of_door!(
+    USERS,
+    users,
+    "Users and passwords of which a request must bear one by basic authentication: a file of htpasswd \
+     with hashes of bcrypt (htpasswd -B). It is read again when it changes.",
+);
 of_door!(
     MAX_IN_FLIGHT,
     max_in_flight,

@@ -29,6 +29,32 @@ pub enum DoorError {
     /// It holds something else.
     #[error("tls_key {} holds no private key in PEM that is not encrypted", .0.display())]
     NoKey(PathBuf),
+    /// It holds nothing.
+    #[error("{key} {} has no entry", .path.display())]
+    Empty {
+        /// The key that names it.
+        key: &'static str,
+        /// The file.
+        path: PathBuf,
+    },
+    /// A line of it cannot be read. It is not repeated: it may hold a secret.
+    #[error("{key} {} has in line {line} no {wanted}", .path.display())]
+    Line {
+        /// The key that names it.
+        key: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// What belongs there.
+        wanted: &'static str,
+    },
+    /// The system is at fault.
+    #[error("the system gives no random numbers, without which {key} cannot be kept")]
+    NoRandom {
+        /// The key that names the file.
+        key: &'static str,
+    },
     /// Two files do not belong together.
     #[error("tls_key {} does not fit tls_cert {}", .key.display(), .cert.display())]
     Mismatch {
@@ -45,13 +71,18 @@ pub(super) fn read(key: &'static str, path: &Path) -> Result<Vec<u8>, DoorError>
 }
 
 /// The lines of a file that say something, each with its number from 1: comments and empty ones are
-/// left out.
+/// left out. That there are none is an error: so is a file seen while it is written.
 pub(super) fn lines(key: &'static str, path: &Path) -> Result<Vec<(usize, String)>, DoorError> {
     let text = fs::read_to_string(path).map_err(|why| unreadable(key, path, &why))?;
-    // As PuppetDB reads its own lists, a comment may stand behind an entry.
-    let said = |line: &str| line.split('#').next().unwrap_or_default().trim().to_owned();
-    let lines = text.lines().map(said).zip(1..).map(|(line, at)| (at, line));
-    Ok(lines.filter(|(_, line)| !line.is_empty()).collect())
+    let lines = text.lines().map(|line| line.trim().to_owned());
+    let lines = (1..).zip(lines);
+    let says = |(_, line): &(usize, String)| !line.is_empty() && !line.starts_with('#');
+    let lines: Vec<_> = lines.filter(says).collect();
+    if lines.is_empty() {
+        let path = path.to_owned();
+        return Err(DoorError::Empty { key, path });
+    }
+    Ok(lines)
 }
 
 fn unreadable(key: &'static str, path: &Path, why: &io::Error) -> DoorError {

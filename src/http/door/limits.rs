@@ -38,7 +38,7 @@ pub(crate) struct Place {
 
 /// A request in the count of its client.
 #[derive(Debug)]
-struct Counted(Arc<Peer>);
+pub(super) struct Counted(Arc<Peer>);
 
 /// Why there is no place. Its text is the answer's.
 #[derive(Debug, thiserror::Error)]
@@ -88,9 +88,8 @@ impl Limits {
         }
     }
 
-    /// A place for a request of `peer`.
-    pub(super) async fn place(&self, peer: &Arc<Peer>) -> Result<Place, Crowd> {
-        let counted = self.count(peer)?;
+    /// A place for a request that is counted.
+    pub(super) async fn place(&self, counted: Option<Counted>) -> Result<Place, Crowd> {
         let free = match &self.queue {
             None => None,
             Some(queue) => Some(queue.permit().await?),
@@ -101,7 +100,8 @@ impl Limits {
         })
     }
 
-    fn count(&self, peer: &Arc<Peer>) -> Result<Option<Counted>, Crowd> {
+    /// Counts a request of `peer`, if that is bounded.
+    pub(super) fn count(&self, peer: &Arc<Peer>) -> Result<Option<Counted>, Crowd> {
         let Some(under_way) = peer.under_way() else {
             return Ok(None);
         };

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{Crowd, DoorError};
+use super::{Crowd, DoorError, Wanted};
 
 /// Why a request is not let in. Its text is the answer's.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +13,12 @@ pub(crate) enum Refused {
     /// The client's certificate, of this first name, is of nobody who may ask.
     #[error("{}", unlisted(.0.as_deref()))]
     Unlisted(Option<String>),
+    /// It bears nothing that shows who asks.
+    #[error("{} is needed to ask here", .0.in_words())]
+    Bare(Wanted),
+    /// What it bears is of nobody.
+    #[error("what shows who asks is not known here: {} is needed", .0.in_words())]
+    Unknown(Wanted),
     /// Who may ask cannot be known.
     #[error("pdbmux cannot tell who may ask; its log tells more")]
     Broken(#[from] DoorError),
@@ -24,7 +30,11 @@ impl Refused {
         match self {
             // Under load there are many.
             Self::Crowd(why) => tracing::debug!(%client, %why, "a request is refused"),
-            Self::Unlisted(_) => tracing::warn!(%client, why = %self, "a client is refused"),
+            // Some clients ask without, and then with what is wanted.
+            Self::Bare(_) => tracing::debug!(%client, why = %self, "a request is refused"),
+            Self::Unlisted(_) | Self::Unknown(_) => {
+                tracing::warn!(%client, why = %self, "a client is refused");
+            }
             Self::Broken(why) => tracing::error!(%client, %why, "nobody can be let in"),
         }
     }

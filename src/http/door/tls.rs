@@ -170,7 +170,9 @@ impl Allowlist {
     pub(super) fn names(&self) -> Result<Arc<HashSet<String>>, DoorError> {
         self.made.get(|| {
             let lines = lines("tls_allowlist", &self.path)?;
-            Ok(Arc::new(lines.into_iter().map(|(_, name)| name).collect()))
+            // As in PuppetDB's own list, a comment may stand behind a name.
+            let name = |line: &str| line.split('#').next().unwrap_or_default().trim().to_owned();
+            Ok(Arc::new(lines.iter().map(|(_, line)| name(line)).collect()))
         })
     }
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use http::header::{HeaderValue, RETRY_AFTER};
+use http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{Response, StatusCode};
 
 use super::super::body::Body;
-use super::super::door::{Crowd, Refused};
+use super::super::door::{Crowd, Refused, Wanted};
 use super::{json, text};
 
 /// The request is not let in.
@@ -20,8 +20,26 @@ pub(crate) fn refused(why: &Refused) -> Response<Body> {
             crowded(status, why, crowd.retry_after())
         }
         Refused::Unlisted(_) => text(StatusCode::FORBIDDEN, why.to_string()),
+        Refused::Bare(wanted) | Refused::Unknown(wanted) => challenge(*wanted, why),
         Refused::Broken(_) => text(StatusCode::INTERNAL_SERVER_ERROR, why.to_string()),
     }
+}
+
+/// Tells by what schemes a client can show who it is (RFC 9110, 11.6.1).
+fn challenge(wanted: Wanted, why: &Refused) -> Response<Body> {
+    const TOKEN: HeaderValue = HeaderValue::from_static(r#"Bearer realm="pdbmux""#);
+    const USER: HeaderValue = HeaderValue::from_static(r#"Basic realm="pdbmux", charset="UTF-8""#);
+    let schemes: &[_] = match wanted {
+        Wanted::Token => &[TOKEN],
+        Wanted::User => &[USER],
+        Wanted::Either => &[TOKEN, USER],
+    };
+    let mut response = text(StatusCode::UNAUTHORIZED, why.to_string());
+    for scheme in schemes {
+        let headers = response.headers_mut();
+        headers.append(WWW_AUTHENTICATE, scheme.clone());
+    }
+    response
 }
 
 fn crowded(status: StatusCode, why: &Refused, again: Duration) -> Response<Body> {

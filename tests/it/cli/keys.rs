@@ -15,6 +15,8 @@ const SPECIFIED: &[(&str, &str, &str, Option<&str>, &str)] = &[
     ("", "tls_key", "PDBMUX_TLS_KEY", None, ""),
     ("", "tls_client_ca", "PDBMUX_TLS_CLIENT_CA", None, ""),
     ("", "tls_allowlist", "PDBMUX_TLS_ALLOWLIST", None, ""),
+    ("", "tokens", "PDBMUX_TOKENS", None, ""),
+    ("", "users", "PDBMUX_USERS", None, ""),
     ("R271", "backends", "PDBMUX_BACKENDS", None, ""),
     ("", "backend_ca", "PDBMUX_BACKEND_CA", None, ""),
     ("", "backend_cert", "PDBMUX_BACKEND_CERT", None, ""),

@@ -253,3 +253,65 @@ fn a_hangup_makes_it_read_its_configuration_again_and_say_what_came_of_it() {
     running.signal("TERM");
     assert!(running.0.wait().unwrap().success());
 }
+
+#[test]
+fn secrets_that_clients_show_are_in_no_log_however_much_is_logged() {
+    let dir = tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    };
+    let hash = bcrypt::hash("hush-password", 4).unwrap();
+    let mut command = std_program(&dir);
+    command
+        .env(BACKENDS.0, BACKENDS.1)
+        .env("PDBMUX_TOKENS", file("tokens", "board hush-token\n"))
+        .env("PDBMUX_USERS", file("users", &format!("ann:{hash}\n")))
+        .env("PDBMUX_HEALTH_PROBE_ENABLED", "false")
+        .env("PDBMUX_LOG_LEVEL", "trace")
+        .env("PDBMUX_LISTEN", "127.0.0.1:0");
+    let (mut running, line, mut log) = Running::start(&mut command);
+    let address = line.trim_end().rsplit(' ').next().unwrap();
+    let logged = std::thread::spawn(move || {
+        let mut text = String::new();
+        log.read_to_string(&mut text).unwrap();
+        text
+    });
+    // Of the user ann, with the right password and another.
+    for (header, status) in [
+        ("X-Authentication: hush-token", "502"),
+        ("Authorization: Bearer hush-wrong", "401"),
+        ("Authorization: Basic YW5uOmh1c2gtcGFzc3dvcmQ=", "502"),
+        ("Authorization: Basic YW5uOmh1c2gtd3Jvbmc=", "401"),
+    ] {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let request = "GET /pdb/query/v4/reports HTTP/1.1\r\nHost: x\r\nConnection: close\r\n";
+        write!(stream, "{request}{header}\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{header}: {answer}"
+        );
+    }
+    running.signal("TERM");
+    assert!(running.0.wait().unwrap().success());
+    let logged = logged.join().unwrap();
+    assert!(logged.contains("a client is refused"), "{logged}");
+    for secret in ["hush", "YW5uOmh1c2g", &*hash] {
+        assert!(!logged.contains(secret), "{logged}");
+    }
+}
+
+#[test]
+fn a_file_of_the_door_that_cannot_be_used_ends_with_one_sentence() {
+    let dir = tempdir().unwrap();
+    program(&dir)
+        .env(BACKENDS.0, BACKENDS.1)
+        .env("PDBMUX_TOKENS", "/nonexistent/tokens")
+        .args(["--listen", "127.0.0.1:0"])
+        .assert()
+        .code(1)
+        .stderr("pdbmux: tokens /nonexistent/tokens cannot be read: it does not exist\n");
+}
