@@ -27,7 +27,7 @@ use pdbmux_core::settings::{Settings, Strategy};
 
 pub use access::{Access, Hidden, Secret};
 pub use backend::{BackendConfig, BackendError, Group};
-pub use door::DoorConfig;
+pub use door::{DoorConfig, Origins};
 pub use duration::DurationError;
 pub use env::Environment;
 pub(crate) use error::plain;
@@ -55,6 +55,8 @@ const BESIDE_ANSWERS: &[&str] = &[
     "tls_allowlist",
     "tokens",
     "users",
+    "base_path",
+    "cors_origins",
     "backend_max_in_flight",
     "timeout",
     "health_probe_enabled",

@@ -1,12 +1,15 @@
 //! How clients come in: by TLS, who may, and what they may take of pdbmux at one time.
 
 pub(super) mod keys;
+mod origins;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Listen;
 use super::value::ValueError;
+
+pub use origins::Origins;
 
 /// The least that hyper can be held to, in bytes.
 const LEAST_HEAD: usize = 8 << 10;
@@ -28,6 +31,10 @@ pub struct DoorConfig {
     pub tokens: Option<PathBuf>,
     /// The users that clients may be, with the hashes of their passwords, in a file.
     pub users: Option<PathBuf>,
+    /// The path that all is served below, with a slash before and none behind it.
+    pub base_path: Option<String>,
+    /// Whose pages may read answers in browsers.
+    pub cors_origins: Origins,
     /// Requests that are answered at one time; 0 is without bound.
     pub max_in_flight: usize,
     /// Requests that may wait for a place at one time.
@@ -50,6 +57,8 @@ impl Default for DoorConfig {
             tls_allowlist: None,
             tokens: None,
             users: None,
+            base_path: None,
+            cors_origins: Origins::Nobody,
             max_in_flight: 0,
             queue_length: 100,
             queue_timeout: Duration::from_secs(1),

@@ -142,6 +142,8 @@ pub static KEYS: &[Key] = &[
     door::TLS_ALLOWLIST,
     door::TOKENS,
     door::USERS,
+    door::BASE_PATH,
+    door::CORS_ORIGINS,
     Key {
         name: "backends",
         hint: "NAME=URL,...",

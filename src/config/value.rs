@@ -45,6 +45,12 @@ pub enum ValueError {
     /// Less than at least is needed.
     #[error("must be {0} or more")]
     TooSmall(usize),
+    /// Not a path to serve below.
+    #[error("is not a path such as /puppetdb")]
+    NotBasePath,
+    /// Not where pages come from.
+    #[error("is neither * nor a list of origins such as https://board.example.com")]
+    NotOrigin,
     /// One question at a time.
     #[error(
         "must be 0 or at least 2: beside a question a backend is asked whose data is the newest"

@@ -1,5 +1,7 @@
 //! What stands between a connection and the answers: who is let in, and how many at one time.
 
+mod base;
+mod cors;
 mod credentials;
 mod error;
 mod guard;
@@ -14,16 +16,19 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderMap;
+use http::{HeaderMap, Request, Uri};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
+use self::cors::Cors;
 use self::guard::{Guard, Judgement};
 use self::limits::Limits;
 use self::peer::{Peers, Shown};
 use self::tls::{Allowlist, Tls};
 use crate::config::Config;
 
+pub(crate) use base::Lead;
+pub(crate) use cors::Sharing;
 pub use error::DoorError;
 pub(crate) use guard::Wanted;
 pub(crate) use limits::{Crowd, Place};
@@ -33,6 +38,8 @@ pub(crate) use refused::Refused;
 /// Lets requests in, as it is configured.
 #[derive(Debug)]
 pub(crate) struct Door {
+    base: Option<String>,
+    cors: Option<Cors>,
     tls: Option<Tls>,
     allowlist: Option<Allowlist>,
     guard: Option<Guard>,
@@ -45,6 +52,8 @@ impl Door {
     pub(crate) fn of(config: &Config) -> Self {
         let config = &config.door;
         Self {
+            base: config.base_path.clone(),
+            cors: Cors::of(&config.cors_origins),
             tls: Tls::of(config),
             allowlist: Allowlist::of(config),
             guard: Guard::of(config),
@@ -84,6 +93,22 @@ impl Door {
         let stream = tls.accept(stream, address, patience).await?;
         let shown = Shown::Certificate(tls::names(&stream));
         Some((Arc::new(Peer::new(&self.peers, address, shown)), stream))
+    }
+
+    /// Where the path of a request leads.
+    pub(super) fn lead(&self, uri: &Uri) -> Lead {
+        base::lead(self.base.as_deref(), uri)
+    }
+
+    /// What a browser is told of the answer to a request.
+    pub(super) fn sharing<B>(&self, request: &Request<B>) -> Sharing {
+        let cors = self.cors.as_ref();
+        cors.map_or(Sharing::Untold, |cors| cors.sharing(request))
+    }
+
+    /// Whether a request is a browser's question what it may ask, and is answered as such.
+    pub(super) fn is_preflight<B>(&self, request: &Request<B>) -> bool {
+        self.cors.is_some() && cors::is_preflight(request)
     }
 
     /// A place for a request of `peer` with these headers. To wait for one is left off by dropping the

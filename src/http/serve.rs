@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::body::Body;
 use super::cached::AnswerCache;
-use super::door::{Door, Peer, Place, Refused};
+use super::door::{Door, Lead, Peer, Place, Refused};
 use super::encoding::{Accepted, Compression};
 use super::explain;
 use super::fan::{Conclusion, Without};
@@ -163,17 +163,24 @@ impl App {
     pub(crate) async fn answer(
         self: &Arc<Self>,
         peer: Arc<Peer>,
-        request: Request<Incoming>,
+        mut request: Request<Incoming>,
     ) -> Response<Body> {
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let accepted = Accepted::by(&request);
+        let sharing = self.door.sharing(&request);
         let handled = AssertUnwindSafe(async {
-            let place = match self.admit(&peer, &request).await {
+            let admitted = if self.door.is_preflight(&request) {
+                Err(respond::door::preflight(&sharing, request.headers()))
+            } else {
+                let admitted = self.admit(&peer, &mut request).await;
+                admitted.map_err(|why| respond::door::refused(&why))
+            };
+            let place = match admitted {
                 Ok(place) => place,
-                Err(why) => {
+                Err(answer) => {
                     let (head, body) = request.into_parts();
                     self.bounds.discard(&head.headers, body).await;
-                    return respond::door::refused(&why);
+                    return answer;
                 }
             };
             let response = self.handle(request, accepted).await;
@@ -187,13 +194,20 @@ impl App {
             tracing::error!(%method, path = uri.path(), "a request ended in a panic");
             respond::internal_error()
         });
+        let response = respond::door::shared(response, &sharing);
         let status = response.status().as_u16();
         tracing::debug!(%method, path = uri.path(), status, "answered");
         response
     }
 
-    /// Lets a request in, or says why not. Whoever watches pdbmux is let in always.
-    async fn admit<B>(&self, peer: &Arc<Peer>, request: &Request<B>) -> Result<Place, Refused> {
+    /// Lets a request in, under the path that it has without the base path, or says why not. Whoever
+    /// watches pdbmux is let in always.
+    async fn admit<B>(&self, peer: &Arc<Peer>, request: &mut Request<B>) -> Result<Place, Refused> {
+        match self.door.lead(request.uri()) {
+            Lead::AsItIs => {}
+            Lead::Below(uri) => *request.uri_mut() = uri,
+            Lead::Outside => return Err(Refused::Outside),
+        }
         match Endpoint::at(request.uri().path()) {
             Some(_) => Ok(Place::default()),
             None => self.door.admit(peer, request.headers()).await,

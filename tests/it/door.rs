@@ -1,9 +1,11 @@
 //! Who is let in, and how many at one time.
 
 mod backends;
+mod browsers;
 mod guard;
 mod limits;
 mod listeners;
+mod paths;
 mod tls;
 
 const NODES: &str = "/pdb/query/v4/nodes";

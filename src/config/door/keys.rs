@@ -3,7 +3,7 @@
 use super::super::key::{Key, Setter};
 use super::super::value::{self, ValueError};
 use super::super::{duration, listen};
-use super::{parse_head, show_file};
+use super::{origins, parse_head, show_file};
 
 /// A key of a field of [`DoorConfig`](super::DoorConfig), read by `$parse` and written by `$show`.
 macro_rules! of_door {
@@ -77,6 +77,25 @@ file_of_door!(
     "Users and passwords of which a request must bear one by basic authentication: a file of htpasswd \
      with hashes of bcrypt (htpasswd -B). It is read again when it changes.",
 );
+of_door!(
+    BASE_PATH,
+    base_path,
+    "PATH",
+    origins::parse_base_path,
+    |path: &Option<String>| path.clone().unwrap_or_default(),
+    "Path that all is served below, such as /puppetdb. Only the health endpoints are also at their own \
+     paths then.",
+);
+of_door!(
+    CORS_ORIGINS_ONE_TEXT,
+    cors_origins,
+    "ORIGIN,...",
+    origins::parse,
+    origins::show,
+    "Sites whose pages may read answers in browsers (CORS), such as https://board.example.com; * is \
+     all of them. Without it none may.",
+);
+pub(in crate::config) const CORS_ORIGINS: Key = CORS_ORIGINS_ONE_TEXT.list();
 of_door!(
     MAX_IN_FLIGHT,
     max_in_flight,

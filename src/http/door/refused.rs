@@ -13,6 +13,9 @@ pub(crate) enum Refused {
     /// The client's certificate, of this first name, is of nobody who may ask.
     #[error("{}", unlisted(.0.as_deref()))]
     Unlisted(Option<String>),
+    /// Its path is not below the base path.
+    #[error("pdbmux does not serve this path")]
+    Outside,
     /// It bears nothing that shows who asks.
     #[error("{} is needed to ask here", .0.in_words())]
     Bare(Wanted),
@@ -30,6 +33,7 @@ impl Refused {
         match self {
             // Under load there are many.
             Self::Crowd(why) => tracing::debug!(%client, %why, "a request is refused"),
+            Self::Outside => {}
             // Some clients ask without, and then with what is wanted.
             Self::Bare(_) => tracing::debug!(%client, why = %self, "a request is refused"),
             Self::Unlisted(_) | Self::Unknown(_) => {

@@ -1,13 +1,21 @@
-//! Answers to requests that are not let in.
+//! Answers to requests that are not let in, and what browsers are told.
 
 use std::time::Duration;
 
-use http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use bytes::Bytes;
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
+    HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
+};
 use http::{Response, StatusCode};
 
 use super::super::body::Body;
-use super::super::door::{Crowd, Refused, Wanted};
-use super::{json, text};
+use super::super::door::{Crowd, Refused, Sharing, Wanted};
+use super::{json, not_found, text};
+
+/// What pages may read of heads beside what begins with x-.
+const EXPOSED: [&str; 3] = ["age", "cache-status", "retry-after"];
 
 /// The request is not let in.
 pub(crate) fn refused(why: &Refused) -> Response<Body> {
@@ -19,10 +27,58 @@ pub(crate) fn refused(why: &Refused) -> Response<Body> {
             };
             crowded(status, why, crowd.retry_after())
         }
+        Refused::Outside => not_found(),
         Refused::Unlisted(_) => text(StatusCode::FORBIDDEN, why.to_string()),
         Refused::Bare(wanted) | Refused::Unknown(wanted) => challenge(*wanted, why),
         Refused::Broken(_) => text(StatusCode::INTERNAL_SERVER_ERROR, why.to_string()),
     }
+}
+
+/// What a browser may ask; the answer is [`shared`] like any other.
+pub(crate) fn preflight(sharing: &Sharing, asked: &HeaderMap) -> Response<Body> {
+    const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST");
+    const BY: HeaderValue = HeaderValue::from_static("Access-Control-Request-Headers");
+    let mut response = Response::new(Body::whole(Bytes::new()));
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let headers = response.headers_mut();
+    if let Sharing::WithAll | Sharing::With(_) = sharing {
+        headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+        headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from(600));
+        // What a page sends does no harm: what pdbmux does not know it does not read.
+        if let Some(wanted) = asked.get(ACCESS_CONTROL_REQUEST_HEADERS) {
+            headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, wanted.clone());
+            headers.append(VARY, BY);
+        }
+    }
+    response
+}
+
+/// The same answer, telling a browser which page may read it, with all that its head says.
+pub(crate) fn shared(mut response: Response<Body>, sharing: &Sharing) -> Response<Body> {
+    const ANY: HeaderValue = HeaderValue::from_static("*");
+    const BY: HeaderValue = HeaderValue::from_static("Origin");
+    let headers = response.headers_mut();
+    let origin = match sharing {
+        Sharing::Untold => return response,
+        Sharing::WithAll => ANY,
+        Sharing::With(_) | Sharing::WithOthers => {
+            headers.append(VARY, BY);
+            match sharing {
+                Sharing::With(origin) => origin.clone(),
+                _ => return response,
+            }
+        }
+    };
+    let own = headers.keys().map(HeaderName::as_str);
+    let own = own.filter(|name| name.starts_with("x-") || EXPOSED.contains(name));
+    let own = own.collect::<Vec<_>>().join(", ");
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    if let Ok(own) = HeaderValue::try_from(own)
+        && !own.is_empty()
+    {
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, own);
+    }
+    response
 }
 
 /// Tells by what schemes a client can show who it is (RFC 9110, 11.6.1).

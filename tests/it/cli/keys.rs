@@ -17,6 +17,8 @@ const SPECIFIED: &[(&str, &str, &str, Option<&str>, &str)] = &[
     ("", "tls_allowlist", "PDBMUX_TLS_ALLOWLIST", None, ""),
     ("", "tokens", "PDBMUX_TOKENS", None, ""),
     ("", "users", "PDBMUX_USERS", None, ""),
+    ("", "base_path", "PDBMUX_BASE_PATH", None, ""),
+    ("", "cors_origins", "PDBMUX_CORS_ORIGINS", None, ""),
     ("R271", "backends", "PDBMUX_BACKENDS", None, ""),
     ("", "backend_ca", "PDBMUX_BACKEND_CA", None, ""),
     ("", "backend_cert", "PDBMUX_BACKEND_CERT", None, ""),

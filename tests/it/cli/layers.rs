@@ -16,6 +16,7 @@ fn samples(key: &Key) -> [&'static str; 3] {
         "DURATION" => ["1s", "2s", "3s"],
         "BYTES" => ["10001", "10002", "10003"],
         "COUNT" => ["11", "12", "13"],
+        "ORIGIN,..." => ["*", "http://a,https://b:8443", "https://c"],
         "NAME" => ["of_file", "of_variable", "of_flag"],
         "NAME=SECRET,..." => ["a=env:F", "b=file:/v", "c=env:G"],
         "SECRET" => ["env:FILE", "file:/variable", "env:FLAG"],

@@ -74,6 +74,8 @@ fn each_bad_value_of_a_variable_is_one_sentence() {
         ("PDBMUX_BACKEND_PASSWORD", "secret"),
         ("PDBMUX_BACKEND_GZIP", "9"),
         ("PDBMUX_BACKEND_MAX_IN_FLIGHT", "1"),
+        ("PDBMUX_BASE_PATH", "/"),
+        ("PDBMUX_CORS_ORIGINS", "https://a/,*"),
         ("PDBMUX_MAX_HEAD_BYTES", "8191"),
         ("PDBMUX_CONFIG", ""),
         ("PDBMUX_CONFIG", "/nonexistent/config.yaml"),
