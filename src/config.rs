@@ -72,6 +72,8 @@ const BESIDE_ANSWERS: &[&str] = &[
     "hedge_after",
     "detect_shared_database",
     "partial",
+    "eject_failures",
+    "eject_time",
     "max_request_bytes",
     "max_head_bytes",
     "max_in_flight",
@@ -144,6 +146,10 @@ pub struct Config {
     pub hedge_after: Duration,
     /// Whether it is looked for backends that are on one database without being a group.
     pub detect_shared_database: Detection,
+    /// Failures of requests in a row that leave a backend out; 0 for never.
+    pub eject_failures: u32,
+    /// For how long the first time; more than 0.
+    pub eject_time: Duration,
     /// What becomes of answers that lack a backend, where neither it nor the client says more.
     pub partial: Partial,
     /// Ceiling of a request's body, in bytes; at least 1.
@@ -235,6 +241,8 @@ impl Default for Config {
             door: DoorConfig::default(),
             hedge_after: Duration::ZERO,
             detect_shared_database: Detection::On,
+            eject_failures: 0,
+            eject_time: Duration::from_secs(30),
             partial: Partial::Serve,
             max_request_bytes: 1 << 20,
             header_timeout: Duration::from_secs(10),

@@ -3,6 +3,7 @@
 mod ask;
 mod client;
 mod credentials;
+mod eject;
 mod failure;
 mod freshness;
 mod group;
@@ -20,12 +21,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pdbmux_core::round::BackendId;
+use tokio::time::Instant;
 
 use crate::config::{Access, BaseUrl, Config};
 
 pub use ask::{Asked, Received};
 pub use client::TlsError;
 pub use credentials::CredentialsError;
+pub use eject::Via;
 pub use failure::Failure;
 pub use freshness::Freshness;
 pub use group::{Backend, Member, MemberId};
@@ -34,7 +37,7 @@ pub use monitor::{Pool, Standing};
 pub use room::{Hold, Room};
 
 use group::Means;
-use monitor::Monitor;
+use monitor::{Monitor, Trials};
 use room::Memory;
 use shared::Shared;
 
@@ -126,9 +129,15 @@ impl Upstream {
         Ok(hold)
     }
 
-    /// Whom a request asks now, and whom it does not for being out of service.
+    /// Whom a request asks now, and whom it does not for being out of service. One that is left out
+    /// and whose time is over is tried by this request.
     pub fn pool(&self) -> Pool {
-        self.monitor.pool()
+        self.monitor.pool(Instant::now(), Trials::Begin)
+    }
+
+    /// The same for what requests share: it takes part in their trials and begins none.
+    fn shared_pool(&self) -> Pool {
+        self.monitor.pool(Instant::now(), Trials::Join)
     }
 
     /// What the probes know of a backend: of a group, what they know of the best of it.

@@ -1,5 +1,6 @@
 //! Whether a backend is in service, as its probes tell: a state machine without a clock.
 
+pub mod ejection;
 mod finding;
 pub mod shared;
 mod stamp;

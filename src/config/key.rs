@@ -378,6 +378,22 @@ pub static KEYS: &[Key] = &[
     )
     .choices(&value::SWITCHES),
     scalar!(
+        eject_failures,
+        "COUNT",
+        value::parse_number,
+        ToString::to_string,
+        "Requests that fail in a row with a backend after which it is left out for a time, whatever \
+         its probes say; 0 for never. The last backend in service is asked in any case.",
+    ),
+    scalar!(
+        eject_time,
+        "DURATION",
+        duration::parse_positive,
+        duration::format,
+        "How long a backend is left out the first time. Then one request tries it, and each that \
+         fails doubles the time, up to eight times.",
+    ),
+    scalar!(
         partial,
         "POLICY",
         value::parse_partial,

@@ -224,6 +224,10 @@ pub(super) fn parse_most(text: &str) -> Result<usize, ValueError> {
     parse_whole(text, "20000")
 }
 
+pub(super) fn parse_number(text: &str) -> Result<u32, ValueError> {
+    parse_whole(text, "5")
+}
+
 pub(super) fn parse_count(text: &str) -> Result<NonZeroU32, ValueError> {
     NonZeroU32::new(parse_whole(text, "3")?).ok_or(ValueError::Zero)
 }

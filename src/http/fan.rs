@@ -129,10 +129,9 @@ impl App {
                 gathered.round.sort_by_key(|asked| asked.backend);
                 return self.conclude(&done, gathered, merged);
             }
-            for (backend, damage) in merged.damaged {
-                let result = Err(Failure::Damaged(damage));
-                failed.push(Asked::new(backend, result));
-            }
+            blame(&mut gathered.round, merged.damaged);
+            let damaged = gathered.round.into_iter();
+            failed.extend(damaged.filter(|asked| asked.result.is_err()));
         }
     }
 
@@ -333,6 +332,7 @@ impl App {
         }
         let mut round = std::mem::take(&mut gathered.round);
         round.sort_by_key(|asked| asked.backend);
+        self.upstream.judge(&round);
         let (_, without) = split(round);
         let Begun {
             total,
@@ -352,6 +352,7 @@ impl App {
             return Conclusion::Full(waited);
         }
         blame(&mut round, merged.damaged);
+        self.upstream.judge(&round);
         match merged.outcome {
             Outcome::Answer(answer) => {
                 note_dropped(answer.dropped);
@@ -417,7 +418,8 @@ fn no_room(round: &[Asked]) -> Option<Duration> {
 fn blame(round: &mut [Asked], damaged: Vec<(BackendId, Damage)>) {
     for (backend, damage) in damaged {
         if let Some(asked) = round.iter_mut().find(|asked| asked.backend == backend) {
-            *asked = Asked::new(backend, Err(Failure::Damaged(damage)));
+            asked.result = Err(Failure::Damaged(damage));
+            asked.rest = None;
         }
     }
 }

@@ -75,6 +75,9 @@ struct Backend<'h> {
     last_error: Option<String>,
     /// `ok`, or why a query was not answered.
     reachable: String,
+    /// Until when requests leave it out, if they do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ejected_until: Option<String>,
     /// Those that stand in for one another, if it is a group.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     members: Vec<Backend<'h>>,
@@ -205,6 +208,7 @@ fn tell<'h>(
             Ok(()) => REACHED.to_owned(),
             Err(failure) => strip(&failure.to_string()),
         },
+        ejected_until: standing.ejected_until.and_then(rfc3339),
         members: Vec::new(),
     }
 }

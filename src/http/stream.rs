@@ -25,7 +25,7 @@ use super::body::{Body, gather, gather_slowly};
 use super::fan::{Gathered, note_dropped, successes};
 use super::rounds::Completeness;
 use super::serve::App;
-use crate::upstream::{Asked, Failure, Hold, Incoming, Upstream};
+use crate::upstream::{Asked, Failure, Hold, Incoming, Upstream, Via};
 use crate::work;
 use feed::{Feeds, Next};
 
@@ -72,6 +72,8 @@ struct Writing {
     /// Who contributes, in configured order.
     sources: Vec<BackendId>,
     feeds: Feeds,
+    /// By whom it comes, where that is still to be learnt from.
+    vias: Vec<Option<Via>>,
     /// What came last of each, for as long as it is looked at.
     parts: Vec<Bytes>,
     /// Whose nodes are where, once it is known; until then it is not waited for.
@@ -125,6 +127,7 @@ impl App {
         }
         let unfinished = round.iter_mut().filter(|asked| is_success(asked));
         for (asked, ahead) in unfinished.zip(ahead) {
+            writing.vias.push(asked.via.take());
             let rest = asked.rest.take();
             let rest = rest.map(|rest| arriving(Arc::clone(&self.upstream), rest));
             let rest = stream::iter(rest).flatten().boxed();
@@ -179,6 +182,7 @@ impl App {
             app: Arc::clone(self),
             merge: Arc::new(Mutex::new(merge)),
             feeds: Feeds::new(),
+            vias: Vec::new(),
             parts: vec![Bytes::new(); sources.len()],
             sources,
             map: None.into(),
@@ -294,6 +298,7 @@ impl Writing {
             if wanted.is_empty() {
                 self.is_over = true;
                 note_dropped(lock(&self.merge).dropped());
+                self.app.upstream.judge_successes(&self.vias);
                 return Some(Ok(Bytes::from_static(b"]")));
             }
             let (at, next) = tokio::select! {
@@ -307,6 +312,8 @@ impl Writing {
             };
             if let Err((backend, failure)) = self.take(at, next).await {
                 self.is_over = true;
+                let via = self.vias.get(usize::from(at)).copied().flatten();
+                self.app.upstream.judge_failure(via, &failure);
                 if let Failure::Damaged(damage) = failure {
                     self.app.distrust(backend, damage);
                 }

@@ -102,9 +102,12 @@ impl App {
         let pool = self.upstream.pool();
         let (order, first) = self.order(turns, &pool).await;
         for backend in order {
-            let result = match self.upstream.open(backend, ask).await {
+            let (via, opened) = self.upstream.open(backend, ask).await;
+            let result = match opened {
                 Ok(response) if response.status().is_success() => match take(response).await {
                     Ok(taken) => {
+                        self.upstream.judge_turns(&round);
+                        self.upstream.judge_successes(&[via]);
                         // To have nothing of what was asked is no failure.
                         let (_, mut without) = split(round);
                         without.retain(|(_, failure)| !matches!(failure, Failure::Status(404)));
@@ -115,7 +118,10 @@ impl App {
                 Ok(response) => self.upstream.receive(response).await,
                 Err(failure) => Err(failure),
             };
-            let asked = Asked::new(backend, result);
+            let asked = Asked {
+                via,
+                ..Asked::new(backend, result)
+            };
             // A server's error may be its own, which the next holder does not share.
             let is_final = status(&asked).is_some_and(|status| status < 500);
             round.push(asked);
@@ -123,6 +129,7 @@ impl App {
                 break;
             }
         }
+        self.upstream.judge(&round);
         let statuses: Vec<_> = round.iter().map(status).collect();
         let replay = match turns {
             Turns::OwnerFirst { .. } => speaker(&statuses, first),

@@ -16,7 +16,7 @@ use super::client::Limits;
 use super::group::{Answered, Asking};
 use super::places::{Place, Stay};
 use super::room::{Hold, NoRoom, Room};
-use super::{Failure, Incoming, Member, Upstream};
+use super::{Failure, Incoming, Member, Upstream, Via};
 use crate::config::Coding;
 
 const AGENT: &str = concat!("pdbmux/", env!("CARGO_PKG_VERSION"));
@@ -46,6 +46,8 @@ pub struct Asked {
     pub result: Result<Received, Failure>,
     /// What is left of its body, where that was not read to the end.
     pub rest: Option<Incoming>,
+    /// How it came, as long as nothing has been learnt from that.
+    pub via: Option<Via>,
 }
 
 impl Asked {
@@ -55,6 +57,7 @@ impl Asked {
             backend,
             result,
             rest: None,
+            via: None,
         }
     }
 
@@ -110,7 +113,8 @@ impl Upstream {
             };
             let read = |response| self.receive_within(response, &room);
             async move {
-                let (result, rest) = match self.ask_for(*backend, ask, asking, read).await {
+                let (via, answered) = self.ask_for(*backend, ask, asking, read).await;
+                let (result, rest) = match answered {
                     Ok((received, rest)) => (Ok(received), rest),
                     Err(failure) => (Err(failure), None),
                 };
@@ -118,6 +122,7 @@ impl Upstream {
                     backend: *backend,
                     result,
                     rest,
+                    via,
                 }
             }
         }))
@@ -175,7 +180,11 @@ impl Upstream {
     ///
     /// The headers are pdbmux's own: a client's `Accept` or `Accept-Encoding` would change what
     /// comes back (trap T62).
-    pub async fn open(&self, backend: BackendId, ask: &Ask) -> Result<Response<Incoming>, Failure> {
+    pub async fn open(
+        &self,
+        backend: BackendId,
+        ask: &Ask,
+    ) -> (Option<Via>, Result<Response<Incoming>, Failure>) {
         let is_group = self.backend(backend).group().is_some();
         let begun = async |mut response: Response<Incoming>| {
             // Once bytes of it are passed on, no other member can take over.

@@ -61,6 +61,29 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Whether it tells of the backend, and not of the question, of the configuration or of what there
+    /// is room for here.
+    pub(super) fn is_of_backend(&self) -> bool {
+        match self {
+            Self::Unconnected(_)
+            | Self::Unanswered(_)
+            | Self::Tls(_)
+            | Self::Timeout(_)
+            | Self::Cut(_)
+            | Self::Gzip(_)
+            | Self::Encoding(_)
+            | Self::Damaged(_) => true,
+            Self::Unsendable(_)
+            | Self::Credentials(_)
+            | Self::TooLong(_)
+            | Self::NoRoom(_)
+            | Self::NoPlace(_)
+            | Self::Status(_)
+            | Self::Unlisted
+            | Self::OutOfService => false,
+        }
+    }
+
     /// Whether the answer may be a good one that cannot be held here, so that to ask another for the
     /// same helps nobody.
     pub(super) fn is_for_lack_of_room(&self) -> bool {

@@ -259,7 +259,7 @@ impl Freshness {
         let ask = freshness_ask(self.settings.strategy);
         let asks: Vec<_> = self
             .upstream
-            .pool()
+            .shared_pool()
             .asked
             .into_iter()
             .map(|backend| (backend, ask.clone()))
@@ -269,6 +269,7 @@ impl Freshness {
             .upstream
             .fan_out_within(&asks, Room::unconditional())
             .await;
+        self.upstream.judge(&round);
         let size = round
             .iter()
             .map(|asked| asked.part().reply.map_or(0, |r| r.body.len()))

@@ -16,6 +16,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use bytes::Bytes;
 use futures_util::future::{Either, select};
 use http::Response;
+use pdbmux_core::health::ejection::Outcome;
 use pdbmux_core::plan::{Ask, Sent};
 use pdbmux_core::round::BackendId;
 use tokio::time::{Instant, sleep};
@@ -23,7 +24,7 @@ use tokio::time::{Instant, sleep};
 use super::monitor::Monitor;
 use super::places::{Place, Stay};
 use super::room::Room;
-use super::{Failure, Incoming, Upstream, trace};
+use super::{Failure, Incoming, Upstream, Via, trace};
 use crate::config::{Config, Group};
 use budget::Budget;
 
@@ -89,6 +90,13 @@ struct Head<'b> {
 }
 
 impl Head<'_> {
+    fn via(&self) -> Via {
+        Via {
+            member: self.member.id,
+            asked: self.began,
+        }
+    }
+
     fn is_good(&self) -> bool {
         matches!(&self.result, Ok(response) if response.status().as_u16() < 500)
     }
@@ -130,12 +138,13 @@ impl Backend {
     /// are asked as much as they may be.
     fn candidates(&self, monitor: &Monitor, stay: Stay) -> VecDeque<&Member> {
         let preferred = self.preferred.load(Relaxed);
-        let mut candidates: Vec<_> = self.members.iter().collect();
+        let mut candidates: Vec<_> = self.members.iter().map(|member| member.id).collect();
         candidates[..=preferred].rotate_right(1);
-        let usable = monitor.usable(candidates.iter().map(|member| member.id));
-        candidates.retain(|member| usable.contains(&member.id));
-        candidates.sort_by_key(|member| !member.places.is_free(stay));
-        candidates.into()
+        let usable = monitor.usable(&candidates, Instant::now());
+        let usable = usable.iter().map(|id| &self.members[id.index()]);
+        let mut usable: Vec<_> = usable.collect();
+        usable.sort_by_key(|member| !member.places.is_free(stay));
+        usable.into()
     }
 }
 
@@ -148,7 +157,7 @@ impl Upstream {
         ask: &Ask,
         asking: Asking,
         read: impl Fn(Response<Incoming>) -> R,
-    ) -> Result<T, Failure>
+    ) -> (Option<Via>, Result<T, Failure>)
     where
         T: Answered,
         R: Future<Output = Result<T, Failure>>,
@@ -157,7 +166,7 @@ impl Upstream {
         match &*backend.members {
             [only] => {
                 let head = self.head(only, ask, asking).await;
-                finish(backend, head, &read).await
+                (Some(head.via()), finish(backend, head, &read).await)
             }
             // Rare: boxed, so that no other question makes room for it.
             _ => Box::pin(self.ask_group(backend, ask, asking, read)).await,
@@ -192,7 +201,7 @@ impl Upstream {
         ask: &Ask,
         mut asking: Asking,
         read: impl Fn(Response<Incoming>) -> R,
-    ) -> Result<T, Failure>
+    ) -> (Option<Via>, Result<T, Failure>)
     where
         T: Answered,
         R: Future<Output = Result<T, Failure>>,
@@ -204,28 +213,40 @@ impl Upstream {
             left.retain(|member| member.id != reserved.member);
             left.push_front(self.member(reserved.member));
         }
-        let mut result = Err(Failure::OutOfService);
+        let mut last = (None, Err(Failure::OutOfService));
+        // Whose error the question may be to blame for, until another answers it.
+        let mut erring = Vec::new();
         while let Some(member) = left.pop_front() {
             let now = std::mem::replace(&mut asking, Asking::at(stay));
             let head = self.first_head(member, ask, now, backend, &mut left).await;
-            let member = head.member;
-            result = finish(backend, head, &read).await;
+            let (member, via) = (head.member, head.via());
+            let result = finish(backend, head, &read).await;
             let why = match &result {
                 Ok(answer) if answer.status() >= 500 => {
+                    erring.push(via);
                     Failure::Status(answer.status()).to_string()
                 }
-                Err(failure) if !failure.is_for_lack_of_room() => failure.to_string(),
+                Err(failure) if !failure.is_for_lack_of_room() => {
+                    if !left.is_empty() {
+                        self.judge_failure(Some(via), failure);
+                    }
+                    failure.to_string()
+                }
                 Ok(_) | Err(_) => {
                     backend.preferred.store(member.id.index(), Relaxed);
-                    break;
+                    for via in erring {
+                        self.learn_by(via, Outcome::Failure);
+                    }
+                    return (Some(via), result);
                 }
             };
+            last = (Some(via), result);
             if !left.is_empty() {
                 let (group, backend) = (&backend.name, &member.name);
                 tracing::warn!(backend, group, why, "another of its group is asked");
             }
         }
-        result
+        last
     }
 
     /// Asks a member of a group, and if its answer does not begin in time, the next as well: the first
@@ -254,6 +275,9 @@ impl Upstream {
             Either::Left((head, _)) | Either::Right((head, _)) if head.is_good() => head,
             Either::Left((bad, other)) | Either::Right((bad, other)) => {
                 note(backend, &bad);
+                if let Err(failure) = &bad.result {
+                    self.judge_failure(Some(bad.via()), failure);
+                }
                 other.await
             }
         }

@@ -51,7 +51,7 @@ impl Upstream {
             .map(|(name, text)| (*name, text.as_str()));
         let ask = Ask::own("/pdb/query/v4/reports", &parameters);
         let asks: Vec<_> = self
-            .pool()
+            .shared_pool()
             .asked
             .into_iter()
             .map(|backend| (backend, ask.clone()))

@@ -18,6 +18,7 @@ mod deploy;
 mod door;
 mod drain;
 mod drift;
+mod ejection;
 mod exact;
 mod facts;
 mod freshness;

@@ -134,6 +134,8 @@ const SPECIFIED: &[(&str, &str, &str, Option<&str>, &str)] = &[
         None,
         "true",
     ),
+    ("", "eject_failures", "PDBMUX_EJECT_FAILURES", None, "0"),
+    ("", "eject_time", "PDBMUX_EJECT_TIME", None, "30s"),
     ("", "partial", "PDBMUX_PARTIAL", None, "serve"),
     (
         "",
