@@ -111,7 +111,8 @@ async fn drift(config: &Config, args: &DriftArgs) -> anyhow::Result<()> {
         status,
         why: why.to_string(),
     };
-    let backends: Vec<_> = config.backends.iter().map(|it| it.name.clone()).collect();
+    // As they answer: a group is one.
+    let backends = config.settings().backends;
     let moves = match args.since {
         Some(_) => Moves::Asked,
         None => Moves::Unasked,

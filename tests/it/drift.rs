@@ -251,3 +251,44 @@ async fn the_exit_status_tells_a_closed_gate_from_one_that_cannot_be_looked_thro
         );
     }
 }
+
+#[tokio::test]
+async fn a_group_is_one_backend_by_its_own_name() {
+    let nodes = [node(
+        "n",
+        "2026-05-01T10:00:00.000Z",
+        "2026-05-01T10:00:00.000Z",
+        None,
+    )];
+    let (one, other) = (holding(&nodes).await, holding(&nodes).await);
+    let new = holding(&[]).await;
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("config.yaml");
+    let entry = |name: &str, stub: &Stub, group: &str| {
+        format!("- name: {name}\n  url: {}\n{group}", stub.url())
+    };
+    let text = [
+        "backends:\n".to_owned(),
+        entry("old-1", &one, "  group: old\n"),
+        entry("old-2", &other, "  group: old\n"),
+        entry("new", &new, ""),
+    ];
+    std::fs::write(&file, text.concat()).unwrap();
+    for (gate, status) in [
+        ("owned(new) > 0", 0),
+        ("held(old) == 1", 3),
+        ("held == 1", 3),
+    ] {
+        let (file, gate) = (file.clone(), gate.to_owned());
+        let run = move || {
+            let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pdbmux"));
+            command.env_clear().arg("--config").arg(&file);
+            command
+                .args(["drift", "--fail-if", &gate])
+                .output()
+                .unwrap()
+        };
+        let output = tokio::task::spawn_blocking(run).await.unwrap();
+        assert_eq!(output.status.code(), Some(status), "{output:?}");
+    }
+}
