@@ -112,7 +112,10 @@ chroot "$root" pdbmux --version >/dev/null
 [[ -L $root/etc/systemd/system/multi-user.target.wants/pdbmux.service ]] || fail "the service is not enabled"
 
 say "checking the unit"
-systemd-analyze --root="$root" --man=no --recursive-errors=no verify "$unit" || fail "the unit is not valid"
+complaints=$(systemd-analyze --root="$root" --man=no --recursive-errors=no verify "$unit" 2>&1 || true)
+# What does not know the second type takes the first.
+complaints=$(grep -v 'Failed to parse service type, ignoring: notify-reload$' <<<"$complaints" || true)
+[[ -z $complaints ]] || fail "the unit is not valid: $complaints"
 # Tenths: what is left is that it may use the network.
 systemd-analyze --root="$root" --offline=true --threshold=13 security pdbmux.service >"$work/security" ||
   fail "the unit is less confined than it was: $(cat "$work/security")"

@@ -109,8 +109,32 @@ answers /livez
 nodes=$(answers /pdb/query/v4/nodes)
 [[ $nodes == *'"pdbmux_source":"pdb-old"'* && $nodes == *'"pdbmux_source":"pdb-new"'* ]]
 
-echo 'confined: no root, no capability, a filter of system calls'
+echo 'reloaded: the same process, by the new configuration'
 process=$(systemctl show --value -p MainPID pdbmux)
+[[ $(systemctl show --value -p StatusText pdbmux) == 'serving 2 backends' ]]
+echo 'source_fact: whence' >>$config
+systemctl reload pdbmux
+is MainPID "$process"
+# Before 253, systemd does not wait for what it asked for.
+for _ in {1..50}; do
+  [[ $(answers /pdb/query/v4/nodes) == *'"whence":"pdb-old"'* ]] && break
+  sleep 0.2
+done
+[[ $(answers /pdb/query/v4/nodes) == *'"whence":"pdb-old"'* ]]
+is ActiveState active
+
+echo 'a configuration that cannot be used: stays, and says why'
+echo 'merge: newest' >>$config
+systemctl reload pdbmux
+for _ in {1..50}; do
+  [[ $(systemctl show --value -p StatusText pdbmux) == *'merge "newest"'* ]] && break
+  sleep 0.2
+done
+[[ $(systemctl show --value -p StatusText pdbmux) == *'merge "newest"'* ]]
+sed -i '/^merge: newest$/d' $config
+[[ $(answers /pdb/query/v4/nodes) == *'"whence":"pdb-old"'* ]]
+
+echo 'confined: no root, no capability, a filter of system calls'
 status=$(cat "/proc/$process/status")
 [[ $status == *$'\nNoNewPrivs:\t1\n'* && $status == *$'\nSeccomp:\t2\n'* ]]
 [[ $status == *$'\nCapBnd:\t0000000000000000\n'* && $status != *$'\nUid:\t0\t'* ]]

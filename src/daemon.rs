@@ -1,6 +1,7 @@
 //! The daemon from its first listener to its last answer: it serves, reads its configuration again, and
 //! ends.
 
+mod manager;
 mod serving;
 mod signals;
 mod watch;
@@ -17,8 +18,10 @@ use crate::listener::{Audience, BindError, Listener};
 use crate::names::Names;
 use crate::upstream::prober;
 
+pub use manager::{Manager, Unreachable};
 pub use signals::orders;
 
+use manager::Event;
 use serving::Serving;
 use watch::Watch;
 
@@ -42,6 +45,20 @@ pub struct Outside {
     pub source: Option<Source>,
     /// How it changes what is logged, if it can.
     pub set_log_level: Option<SetLogLevel>,
+    /// Who is told how it is, if somebody wants to know.
+    pub manager: Option<Manager>,
+}
+
+impl Outside {
+    /// One that gives these orders, and nothing else.
+    pub fn ordering(orders: mpsc::Receiver<Order>) -> Self {
+        Self {
+            orders,
+            source: None,
+            set_log_level: None,
+            manager: None,
+        }
+    }
 }
 
 /// Why a configuration is not taken. The one before it stays.
@@ -63,6 +80,7 @@ struct Daemon {
     probes: JoinSet<()>,
     source: Option<Source>,
     set_log_level: Option<SetLogLevel>,
+    manager: Option<Arc<Manager>>,
 }
 
 /// Serves `listeners` until it is told to stop, then lets the answers under way end, for as long as the
@@ -74,7 +92,14 @@ pub async fn run(config: Config, listeners: Vec<Listener>, outside: Outside) {
         mut orders,
         source,
         set_log_level,
+        manager,
     } = outside;
+    let manager = manager.map(Arc::new);
+    // A task of its own, so that it goes on whatever is under way; it ends with this.
+    let mut watching = JoinSet::new();
+    if let Some(manager) = manager.clone() {
+        watching.spawn(async move { manager.watch().await });
+    }
     let app = App::new(config);
     let mut daemon = Daemon {
         probes: prober::start(app.upstream(), app.config()),
@@ -82,8 +107,10 @@ pub async fn run(config: Config, listeners: Vec<Listener>, outside: Outside) {
         serving: Serving::default(),
         source,
         set_log_level,
+        manager,
     };
     daemon.serving.open(&daemon.current, listeners);
+    daemon.tell(Event::Ready(&daemon.status()));
     let mut watch = Watch::default();
     loop {
         let pause = daemon.current.app().config().reload_interval;
@@ -118,6 +145,7 @@ impl Daemon {
             tracing::debug!("there is no configuration to read again");
             return;
         };
+        self.tell(Event::Reloading);
         let taken = self.take(source).await;
         match &taken {
             Ok(()) => tracing::info!("the configuration was read again"),
@@ -125,6 +153,7 @@ impl Daemon {
         }
         let app = self.current.app();
         app.reloads().count(taken.map_err(|why| why.to_string()));
+        self.tell(Event::Ready(&self.status()));
     }
 
     async fn take(&mut self, source: Source) -> Result<(), NotTaken> {
@@ -161,10 +190,27 @@ impl Daemon {
         Ok(())
     }
 
+    fn tell(&self, event: Event<'_>) {
+        if let Some(manager) = &self.manager {
+            manager.tell(event);
+        }
+    }
+
+    /// What an operator should see first of a daemon that serves.
+    fn status(&self) -> String {
+        let app = self.current.app();
+        let backends = app.config().backends.len();
+        match app.reloads().seen().last_error {
+            None => format!("serving {backends} backends"),
+            Some(why) => format!("serving {backends} backends; the last reload failed: {why}"),
+        }
+    }
+
     /// Lets everything end in its time, or at once when it is told again.
     async fn end(mut self, orders: &mut mpsc::Receiver<Order>) {
         let app = self.current.app();
         let delay = app.config().drain_delay;
+        self.tell(Event::Stopping);
         app.drain();
         if !delay.is_zero() {
             tracing::info!(?delay, "requests are still taken, and /readyz says no");

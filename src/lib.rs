@@ -55,10 +55,6 @@ pub async fn run(
         // That it is gone is as good an order.
         let _ = tell.send(Order::Stop).await;
     });
-    let outside = Outside {
-        orders,
-        source: None,
-        set_log_level: None,
-    };
+    let outside = Outside::ordering(orders);
     daemon::run(config, listeners.into_iter().collect(), outside).await;
 }

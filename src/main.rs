@@ -8,7 +8,7 @@ use clap::Parser;
 use pdbmux::check::{self, CheckError, Paint, Strictness};
 use pdbmux::cli::{self, CheckArgs, Cli, DriftArgs, DriftFormat, Ended, Job, ReportFormat};
 use pdbmux::config::{Config, Environment, Source};
-use pdbmux::daemon::{self, Order, Outside};
+use pdbmux::daemon::{self, Manager, Order, Outside};
 use pdbmux::demo;
 use pdbmux::drift::{self, Moves, Question, Verdict};
 use pdbmux::listener::{Audience, Listener};
@@ -16,17 +16,18 @@ use pdbmux::names::Names;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    let env = Environment::of_process();
     let serve = |job| match job {
         Job::Serve {
             config,
             source,
             notes,
-        } => serve(config, source, &notes),
+        } => serve(config, source, &notes, &env),
         Job::Demo { config } => demo(config),
         Job::Check { config, args } => check(&config, &args),
         Job::Drift { config, args } => drift(&config, &args),
     };
-    match cli.run(&Environment::of_process(), &mut io::stdout(), serve) {
+    match cli.run(&env, &mut io::stdout(), serve) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             // Where standard error is gone there is nobody to tell.
@@ -37,7 +38,12 @@ fn main() -> ExitCode {
 }
 
 #[tokio::main]
-async fn serve(config: Config, source: Source, notes: &[String]) -> anyhow::Result<()> {
+async fn serve(
+    config: Config,
+    source: Source,
+    notes: &[String],
+    env: &Environment,
+) -> anyhow::Result<()> {
     let set_log_level = cli::init_log(&config);
     for note in notes {
         tracing::warn!("{note}");
@@ -45,10 +51,15 @@ async fn serve(config: Config, source: Source, notes: &[String]) -> anyhow::Resu
     pdbmux::check_door(&config)?;
     let orders = daemon::orders().context("cannot wait for signals")?;
     let listeners = Listener::open_all(&config, &Names::of_system()).await?;
+    let manager = Manager::of(env).unwrap_or_else(|why| {
+        tracing::warn!("{why}");
+        None
+    });
     let outside = Outside {
         orders,
         source: Some(source),
         set_log_level: Some(Box::new(set_log_level)),
+        manager,
     };
     daemon::run(config, listeners, outside).await;
     Ok(())

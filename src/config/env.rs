@@ -23,12 +23,12 @@ impl Environment {
     }
 
     /// A variable's value, where it is set.
-    pub(super) fn get(&self, name: &str) -> Option<&OsStr> {
+    pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
         self.0.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
     /// A variable's value, where it is set to a text.
-    pub(super) fn text(&self, name: &str) -> Option<String> {
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
         self.get(name)?.to_str().map(str::to_owned)
     }
 

@@ -74,9 +74,8 @@ impl Pdbmux {
         // A dropped sender stops too.
         let (tell, orders) = mpsc::channel(8);
         let outside = Outside {
-            orders,
             source,
-            set_log_level: None,
+            ..Outside::ordering(orders)
         };
         let listeners = Listener::open_all(&config, &Names::of_system())
             .await

@@ -3,7 +3,9 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixDatagram;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use tempfile::tempdir;
 
@@ -314,4 +316,38 @@ fn a_file_of_the_door_that_cannot_be_used_ends_with_one_sentence() {
         .assert()
         .code(1)
         .stderr("pdbmux: tokens /nonexistent/tokens cannot be read: it does not exist\n");
+}
+
+#[test]
+fn a_service_manager_is_told_of_each_step() {
+    let dir = tempdir().unwrap();
+    let told = UnixDatagram::bind(dir.path().join("notify")).unwrap();
+    told.set_read_timeout(Some(Duration::from_secs(30)))
+        .unwrap();
+    let file = dir.path().join("pdbmux.yaml");
+    let backends = "backends:\n- {name: pdb-a, url: 'http://127.0.0.1:1'}\n";
+    fs::write(&file, backends).unwrap();
+    let mut command = std_program(&dir);
+    command
+        .args(["--listen", "127.0.0.1:0", "--config"])
+        .arg(&file)
+        .env("NOTIFY_SOCKET", dir.path().join("notify"));
+    let (mut running, _line, _log) = Running::start(&mut command);
+    let next = || {
+        let mut message = [0; 1024];
+        let length = told.recv(&mut message).unwrap();
+        String::from_utf8(message[..length].to_vec()).unwrap()
+    };
+    assert_eq!(next(), "READY=1\nSTATUS=serving 1 backends");
+    fs::write(&file, backends.to_owned() + "merge: newest\n").unwrap();
+    running.signal("HUP");
+    assert!(next().starts_with("RELOADING=1\nMONOTONIC_USEC="));
+    let status = next();
+    assert!(
+        status.starts_with("READY=1\nSTATUS=serving 1 backends; the last reload failed: merge"),
+        "{status}"
+    );
+    running.signal("TERM");
+    assert!(next().starts_with("STOPPING=1\n"));
+    assert!(running.0.wait().unwrap().success());
 }
