@@ -49,7 +49,12 @@ impl<S: Store> Cache<S> {
     /// The entry under `key` if it is fresh (R210).
     pub(crate) async fn fresh(&self, key: &str) -> Option<Entry> {
         let entry = self.store.get(key).await?;
-        (entry.age() < self.ttl).then_some(entry)
+        self.is_fresh(&entry).then_some(entry)
+    }
+
+    /// Whether an entry is fresh.
+    pub(crate) fn is_fresh(&self, entry: &Entry) -> bool {
+        entry.age() < self.ttl
     }
 
     /// The entry under `key` however old it is, for when every backend fails (R211).

@@ -10,6 +10,7 @@ mod encoding;
 mod explain;
 mod fan;
 mod healthz;
+mod origin;
 mod parameters;
 mod partial;
 mod pql;

@@ -16,8 +16,9 @@ use tokio::time::Instant;
 use super::body::{Body, gather};
 use super::encoding::Accepted;
 use super::fan::Conclusion;
+use super::origin::{Kept, Origin, Shared, Why};
 use super::partial::Tolerance;
-use super::respond::{self, Origin, Standing};
+use super::respond::{self, Standing};
 use super::serve::App;
 use super::stream::Streamed;
 use crate::cache::{Cache, Entry, Fallbacks, Memory, Stats, Store};
@@ -105,11 +106,18 @@ impl App {
                 }
             };
         };
-        if let Some(entry) = self.fresh(cache, &key, tolerance).await {
-            cache.answers.served_current();
-            return self.stored(&key, entry, want, Origin::Hit).await;
-        }
+        let why = match cache.answers.of_any_age(&key).await {
+            None => Why::Miss,
+            Some(entry) if !cache.answers.is_fresh(&entry) => Why::Stale,
+            Some(entry) if !self.allows(tolerance, &entry) => Why::Request,
+            Some(entry) => {
+                cache.answers.served_current();
+                return self.hit(&key, entry, want).await;
+            }
+        };
+        let (mut shared, mut kept) = (Shared::Collapsed, Kept::Not);
         let flight = cache.flights.join(&key, || {
+            shared = Shared::Own;
             let (app, fan, key) = (Arc::clone(self), fan.clone(), key.clone());
             async move { Arc::new(app.land(fan, &key, tolerance).await) }
         });
@@ -120,11 +128,11 @@ impl App {
         let response = match &*landed {
             Landed::Entry(entry) => {
                 cache.answers.served_current();
-                let entry = entry.clone();
-                return self.stored(&key, entry, want, Origin::Hit).await;
+                return self.hit(&key, entry.clone(), want).await;
             }
             Landed::Stored(entry) => {
                 cache.answers.served_current();
+                kept = Kept::Stored;
                 self.of_entry(&key, entry.clone(), want).await
             }
             Landed::Answer { standing, parts } => {
@@ -137,24 +145,30 @@ impl App {
             }
             Landed::Stream { standing, streamed } => {
                 cache.answers.served_current();
-                match streamed.take() {
-                    Some(body) => respond::merged(body, standing),
+                if let Some(body) = streamed.take() {
+                    respond::merged(body, standing)
+                } else {
                     // Another is sent it: this one asks for itself.
-                    None => self.respond(self.fan_within(fan, self.room()).await),
+                    shared = Shared::Own;
+                    self.respond(self.fan_within(fan, self.room()).await)
                 }
             }
             Landed::Failed(conclusion) => {
+                let failed = self.respond(conclusion.clone());
                 let entry = cache.answers.of_any_age(&key).await;
                 if let Some(entry) = entry.filter(|entry| self.allows(tolerance, entry)) {
                     cache.answers.served_stale();
                     let age = entry.age();
                     tracing::warn!(?age, "every backend failed: an older answer is served");
-                    return self.stored(&key, entry, want, Origin::Stale).await;
+                    let over = age.saturating_sub(cache.answers.ttl());
+                    let origin = Origin::Stale(over, failed.status());
+                    return respond::dated(self.of_entry(&key, entry, want).await, origin, age);
                 }
-                self.respond(conclusion.clone())
+                failed
             }
         };
-        respond::dated(response, Origin::Miss, Duration::ZERO)
+        let origin = Origin::Miss { why, shared, kept };
+        respond::dated(response, origin, Duration::ZERO)
     }
 
     /// The entry under `key` if it is fresh. One that lacks more than it may is none: the backends are
@@ -172,7 +186,7 @@ impl App {
     pub(super) fn nothing_asked(&self, total: Option<u64>) -> Response<Body> {
         let response = respond::nothing(total);
         match self.cache {
-            Some(_) => respond::dated(response, Origin::Miss, Duration::ZERO),
+            Some(_) => respond::dated(response, Origin::Known, Duration::ZERO),
             None => response,
         }
     }
@@ -230,15 +244,11 @@ impl App {
 }
 
 impl App {
-    /// The response of a stored entry, which says where it comes from and how old it is.
-    async fn stored(
-        self: &Arc<Self>,
-        key: &str,
-        entry: Entry,
-        want: Want,
-        origin: Origin,
-    ) -> Response<Body> {
+    /// The response of a fresh entry, which says where it comes from and how old it is.
+    async fn hit(self: &Arc<Self>, key: &str, entry: Entry, want: Want) -> Response<Body> {
         let age = entry.age();
+        let ttl = self.cache.as_ref().map_or(age, |cache| cache.answers.ttl());
+        let origin = Origin::Hit(ttl.saturating_sub(age));
         respond::dated(self.of_entry(key, entry, want).await, origin, age)
     }
 

@@ -14,6 +14,7 @@ use pdbmux_core::Refusal;
 use pdbmux_core::merge::fold::FoldError;
 
 use super::body::Body;
+use super::origin::Origin;
 use super::parameters::Unread;
 use super::partial::UnknownWish;
 use super::replay::Addresses;
@@ -29,6 +30,7 @@ const X_MISSING: HeaderName = HeaderName::from_static("x-pdbmux-missing");
 const X_EXACT: HeaderName = HeaderName::from_static("x-pdbmux-exact");
 
 const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
+const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 
 /// Backends that an answer is made without, each with one word why.
 pub(crate) type Missing = [(String, String)];
@@ -63,7 +65,7 @@ pub(crate) fn merged(body: Body, standing: &Standing) -> Response<Body> {
     text_header(
         headers,
         X_BACKENDS,
-        &format!("{}/{}", standing.contributed, standing.configured),
+        format!("{}/{}", standing.contributed, standing.configured),
     );
     qualified(response, &standing.missing, &standing.doubts)
 }
@@ -98,26 +100,11 @@ pub(crate) fn lacking(mut response: Response<Body>, more: Vec<(String, String)>)
     response
 }
 
-/// Where an answer on a cached route comes from (R220).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Origin {
-    /// A fresh entry.
-    Hit,
-    /// The backends, asked for this request.
-    Miss,
-    /// An entry past its time, since no backend answered.
-    Stale,
-}
-
 /// The same answer, saying where it comes from and how old it is in whole seconds (R221).
 pub(crate) fn dated(mut response: Response<Body>, origin: Origin, age: Duration) -> Response<Body> {
-    let origin = match origin {
-        Origin::Hit => "hit",
-        Origin::Miss => "miss",
-        Origin::Stale => "stale",
-    };
     let headers = response.headers_mut();
-    headers.insert(X_CACHE, HeaderValue::from_static(origin));
+    headers.insert(X_CACHE, HeaderValue::from_static(origin.x_cache()));
+    text_header(headers, CACHE_STATUS, origin.cache_status());
     headers.insert(AGE, HeaderValue::from(age.as_secs()));
     response
 }
@@ -179,7 +166,7 @@ fn name_missing(headers: &mut HeaderMap, missing: &Missing) {
     }
 }
 
-fn text_header(headers: &mut HeaderMap, name: HeaderName, text: &str) {
+fn text_header(headers: &mut HeaderMap, name: HeaderName, text: String) {
     if let Ok(value) = HeaderValue::try_from(text) {
         headers.insert(name, value);
     }
@@ -288,7 +275,7 @@ pub(crate) fn partial_refused(
     let headers = response.headers_mut();
     headers.insert(RETRY_AFTER, HeaderValue::from(retry_after.as_secs().max(1)));
     name_missing(headers, missing);
-    for name in [X_CACHE, AGE] {
+    for name in [X_CACHE, CACHE_STATUS, AGE] {
         if let Some(value) = answer.get(&name) {
             headers.insert(name, value.clone());
         }

@@ -2,6 +2,7 @@
 
 mod failing;
 mod flights;
+mod status;
 
 use std::time::Duration;
 
