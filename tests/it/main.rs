@@ -27,6 +27,7 @@ mod gzip;
 mod harness;
 mod health;
 mod history;
+mod killed;
 mod listeners;
 mod makefile;
 mod matrix;
