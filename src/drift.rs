@@ -21,6 +21,7 @@ use pdbmux_core::merge::owners::FreshnessMap;
 use pdbmux_core::round::BackendId;
 use pdbmux_core::settings::Strategy;
 
+pub(crate) use ask::list;
 pub use ask::read;
 pub use filter::{Filter, FilterError};
 pub use node::{Behind, Node, NodeCopy, Why};

@@ -14,43 +14,55 @@ use super::moved::Moves as Moving;
 use super::{Estate, Moved};
 use crate::config::Config;
 use crate::upstream::{Asked, Failure, Room, Upstream};
+use crate::work;
 
 /// Asks all backends for all their nodes, and those that own shared nodes who of them moved within
 /// `lately`, if that is given.
 pub async fn read(config: &Config, lately: Option<Duration>) -> Estate {
     let upstream = Upstream::new(config);
-    let at = Timestamp::now();
-    let names = upstream.backends().iter().map(|it| it.name.clone());
-    let mut estate = nodes(&upstream, names.collect(), config.merge, at).await;
+    let mut estate = list(&upstream, config.merge).await;
     if let Some(lately) = lately {
         let lately = SignedDuration::try_from(lately).unwrap_or(SignedDuration::MAX);
-        let since = at.saturating_sub(lately).unwrap_or(Timestamp::MIN);
+        let since = estate.at.saturating_sub(lately).unwrap_or(Timestamp::MIN);
         moves(&upstream, &mut estate, since).await;
     }
     estate
 }
 
-async fn nodes(
-    upstream: &Upstream,
-    names: Vec<String>,
-    strategy: Strategy,
-    at: Timestamp,
-) -> Estate {
+/// Asks the backends in service for all their nodes; the others are missing.
+pub(crate) async fn list(upstream: &Upstream, strategy: Strategy) -> Estate {
+    let at = Timestamp::now();
+    let names = upstream.backends().iter().map(|it| it.name.clone());
     // Whatever decides in a merge, all times are shown.
     let ask = freshness_ask(Strategy::Exact);
-    let backends = upstream.backends().iter();
-    let asks: Vec<_> = backends.map(|it| (it.id, ask.clone())).collect();
+    let pool = upstream.pool();
+    let asked = pool.asked.into_iter();
+    let asks: Vec<_> = asked.map(|backend| (backend, ask.clone())).collect();
     let round = upstream.fan_out_within(&asks, Room::unconditional()).await;
-    let mut missing: Vec<_> = round.iter().filter_map(trouble).collect();
+    let skipped = pool.skipped.into_iter();
+    let skipped = skipped.map(|backend| (backend, Failure::OutOfService.to_string()));
+    let mut missing: Vec<_> = round.iter().filter_map(trouble).chain(skipped).collect();
+    let length = round.iter().map(length).sum();
+    let (map, damaged) = work::run(length, move || build(&round)).await;
+    missing.extend(damaged);
+    missing.sort_unstable_by_key(|(backend, _)| *backend);
+    Estate::of(map, names.collect(), strategy, missing, at)
+}
+
+/// The map of a round, and the backends whose answers are damaged.
+fn build(round: &[Asked]) -> (FreshnessMap, Vec<(BackendId, String)>) {
     let parts = round.iter().map(Asked::part);
     let bodies: Vec<_> = parts
         .filter_map(|part| Some((part.backend, part.reply.filter(Reply::is_success)?.body)))
         .collect();
     let (map, damaged) = FreshnessMap::build(&bodies);
     let damaged = damaged.into_iter();
-    missing.extend(damaged.map(|(backend, why)| (backend, why.to_string())));
-    missing.sort_unstable_by_key(|(backend, _)| *backend);
-    Estate::of(map, names, strategy, missing, at)
+    let damaged = damaged.map(|(backend, why)| (backend, why.to_string()));
+    (map, damaged.collect())
+}
+
+fn length(asked: &Asked) -> usize {
+    asked.part().reply.map_or(0, |reply| reply.body.len())
 }
 
 fn trouble(asked: &Asked) -> Option<(BackendId, String)> {

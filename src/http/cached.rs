@@ -13,6 +13,7 @@ use pdbmux_core::merge::drilldown::Drilldown;
 use serde::Serialize;
 use tokio::time::Instant;
 
+use super::admin::page;
 use super::body::{Body, gather};
 use super::encoding::Accepted;
 use super::fan::Conclusion;
@@ -370,6 +371,16 @@ pub(super) struct Report {
     stale_served: u64,
     /// RFC 3339; `null` if that never happened.
     last_stale_served: Option<String>,
+}
+
+/// What `cache` holds, for the estate page.
+pub(super) async fn held(cache: Option<&AnswerCache>) -> Option<page::Cache> {
+    let stats = cache?.answers.stats().await;
+    Some(page::Cache {
+        entries: stats.entries,
+        stale: stats.stale_entries,
+        bytes: stats.bytes,
+    })
 }
 
 /// What `/healthz` tells of `cache`, or of there being none.

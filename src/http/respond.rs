@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{
-    AGE, ALLOW, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName,
-    HeaderValue, RETRY_AFTER, VARY,
+    AGE, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH,
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, REFERRER_POLICY,
+    RETRY_AFTER, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{Response, StatusCode};
 use pdbmux_core::Refusal;
@@ -23,6 +24,8 @@ use crate::upstream::Received;
 /// PuppetDB's own content type of a success, which some clients compare as a whole (R012).
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json;charset=utf-8");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain;charset=utf-8");
+
+const HTML: HeaderValue = HeaderValue::from_static("text/html;charset=utf-8");
 
 const X_RECORDS: HeaderName = HeaderName::from_static("x-records");
 const X_BACKENDS: HeaderName = HeaderName::from_static("x-backends");
@@ -62,11 +65,8 @@ pub(crate) fn merged(body: Body, standing: &Standing) -> Response<Body> {
     if let Some(total) = standing.total {
         headers.insert(X_RECORDS, HeaderValue::from(total));
     }
-    text_header(
-        headers,
-        X_BACKENDS,
-        format!("{}/{}", standing.contributed, standing.configured),
-    );
+    let backends = format!("{}/{}", standing.contributed, standing.configured);
+    text_header(headers, X_BACKENDS, &backends);
     qualified(response, &standing.missing, &standing.doubts)
 }
 
@@ -104,7 +104,7 @@ pub(crate) fn lacking(mut response: Response<Body>, more: Vec<(String, String)>)
 pub(crate) fn dated(mut response: Response<Body>, origin: Origin, age: Duration) -> Response<Body> {
     let headers = response.headers_mut();
     headers.insert(X_CACHE, HeaderValue::from_static(origin.x_cache()));
-    text_header(headers, CACHE_STATUS, origin.cache_status());
+    text_header(headers, CACHE_STATUS, &origin.cache_status());
     headers.insert(AGE, HeaderValue::from(age.as_secs()));
     response
 }
@@ -166,8 +166,8 @@ fn name_missing(headers: &mut HeaderMap, missing: &Missing) {
     }
 }
 
-fn text_header(headers: &mut HeaderMap, name: HeaderName, text: String) {
-    if let Ok(value) = HeaderValue::try_from(text) {
+fn text_header(headers: &mut HeaderMap, name: HeaderName, text: &str) {
+    if let Ok(value) = HeaderValue::from_str(text) {
         headers.insert(name, value);
     }
 }
@@ -180,6 +180,21 @@ pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Response<Body>
 /// A sentence of pdbmux's own.
 pub(crate) fn text(status: StatusCode, sentence: impl Into<Bytes>) -> Response<Body> {
     own(status, TEXT, sentence)
+}
+
+/// A page that is for nobody to keep, with the policy that it is shown under.
+pub(crate) fn page(html: String, policy: &str) -> Response<Body> {
+    let mut response = own(StatusCode::OK, HTML, html);
+    let headers = response.headers_mut();
+    text_header(headers, CONTENT_SECURITY_POLICY, policy);
+    for (name, value) in [
+        (CACHE_CONTROL, "no-store"),
+        (REFERRER_POLICY, "no-referrer"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
 }
 
 fn own(status: StatusCode, content_type: HeaderValue, body: impl Into<Bytes>) -> Response<Body> {

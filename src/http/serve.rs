@@ -14,6 +14,7 @@ use pdbmux_core::route::{Route, Rule};
 use pdbmux_core::settings::Settings;
 use tokio_util::sync::CancellationToken;
 
+use super::admin::Estates;
 use super::body::Body;
 use super::cached::AnswerCache;
 use super::door::{Door, Lead, Peer, Place, Refused};
@@ -47,6 +48,7 @@ pub(crate) struct App {
     /// Backends whose order cannot be relied on.
     pub(super) distrusted: Arc<Mutex<BTreeSet<BackendId>>>,
     pub(super) partials: Partials,
+    pub(super) estates: Arc<Estates>,
     buffer_bytes: usize,
     /// The most certnames that a question to a backend lists, if that can be helped.
     pub(super) max_listed: usize,
@@ -76,14 +78,19 @@ impl App {
         let upstream = Upstream::following(&config, before.map(|before| &*before.upstream));
         let settings = Arc::new(config.settings());
         let (asked, known) = (Arc::clone(&upstream), Arc::clone(&settings));
+        let ttl = config.freshness_ttl;
+        let freshness = Freshness::new(asked, known, ttl, config.max_listed_nodes);
+        let (asked, known) = (Arc::clone(&upstream), Arc::clone(&settings));
+        let estates = Estates::new(asked, Arc::clone(&freshness), known, ttl);
         // What is known of backends and their records is right as long as answers are the same.
         let like = before.filter(|before| before.config.answers_like(&config));
-        let freshness = Freshness::new(asked, known, config.freshness_ttl, config.max_listed_nodes);
         if let Some(like) = like {
             freshness.take_over(&like.freshness);
+            estates.take_over(&like.estates);
         }
         Arc::new(Self {
             settings,
+            estates,
             freshness,
             addresses: Addresses::new(upstream.addresses()),
             translations: like.map_or_else(Arc::default, |like| Arc::clone(&like.translations)),

@@ -70,6 +70,11 @@ impl Freshness {
         self.state().map = map;
     }
 
+    /// The last map, however old, and when it was begun to be built.
+    pub fn kept(&self) -> Option<(Instant, Arc<FreshnessMap>)> {
+        self.state().map.clone()
+    }
+
     /// The map, built first if there is none that is young enough.
     pub async fn map(self: &Arc<Self>) -> Arc<FreshnessMap> {
         let build = {

@@ -23,7 +23,7 @@ async fn operators_are_told_how_pdbmux_is_and_nothing_of_the_api() {
         assert_eq!(operator.get(path).await.json()["status"], "ok");
     }
     let before = a.seen().len();
-    for path in [NODES, "/", "/pdb/meta/v1/version", "/healthz/x"] {
+    for path in [NODES, "/x", "/pdb/meta/v1/version", "/healthz/x"] {
         assert_eq!(operator.get(path).await.status, 404, "{path}");
     }
     assert_eq!(a.seen().len(), before);

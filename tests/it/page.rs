@@ -1,4 +1,4 @@
-//! The estate page in a browser. Its pictures are for people to look at; that nothing is cut off or
+//! The estate page: what it is made of, and how it looks in a browser. Its pictures are for people to look at; that nothing is cut off or
 //! runs over is measured by the browser itself.
 
 // Clippy allows these in test functions alone, not in what they share.
@@ -15,6 +15,78 @@ use pdbmux::page::{Answered, Backend, Cache, Search, Tone, View, page};
 use pdbmux_core::merge::owners::FreshnessMap;
 use pdbmux_core::round::BackendId;
 use pdbmux_core::settings::Strategy;
+use serde_json::json;
+
+use crate::client::Response;
+use crate::harness::Pdbmux;
+use crate::stub::{Answer, Stub};
+
+const NODES: &str = "/pdb/query/v4/nodes";
+
+/// A backend with these nodes, by certname and the minute of their newest report.
+async fn holding(nodes: &[(&str, u32)]) -> Stub {
+    let nodes = nodes.iter().map(|(certname, minute)| {
+        let report = format!("2026-05-01T12:{minute:02}:00.000Z");
+        json!({"certname": certname, "report_timestamp": report})
+    });
+    let stub = Stub::start().await;
+    stub.on(NODES, json!(nodes.collect::<Vec<_>>()).to_string());
+    stub
+}
+
+async fn with_page(stubs: &[&Stub]) -> Pdbmux {
+    Pdbmux::with(stubs, |config| {
+        config.admin_listen = Some("127.0.0.1:0".parse().unwrap());
+    })
+    .await
+}
+
+async fn look(mux: &Pdbmux, target: &str) -> Response {
+    mux.connect_admin().await.get(target).await
+}
+
+#[tokio::test]
+async fn operators_see_the_nodes_of_all_backends_and_clients_do_not() {
+    let old = holding(&[("<b>web</b>", 1), ("db-1", 1)]).await;
+    let new = holding(&[("db-1", 31)]).await;
+    let mux = with_page(&[&old, &new]).await;
+    let response = look(&mux, "/").await;
+    let html = response.ok();
+    assert!(html.contains("&#60;b&#62;web&#60;/b&#62;") && !html.contains("<b>"));
+    assert!(html.contains("report 30m behind"));
+    assert_eq!(
+        response.header("content-type"),
+        Some("text/html;charset=utf-8")
+    );
+    let policy = response.header("content-security-policy").unwrap();
+    assert!(policy.starts_with("default-src 'none'"));
+    // The nodes are kept for their time, and noted as the first of the history.
+    let found = look(&mux, "/?certname=db-1&q=zzz").await;
+    assert!(found.ok().contains("<strong>pdb-b</strong> owns it."));
+    assert!(found.ok().contains("<polyline") && found.ok().contains("No node is like that."));
+    assert_eq!((old.seen().len(), new.seen().len()), (1, 1));
+    assert_eq!(mux.get("/").await.status, 404);
+    assert_eq!(look(&mux, "/other").await.status, 404);
+}
+
+#[tokio::test]
+async fn a_backend_that_is_away_is_told_without_its_address_and_noted_by_nobody() {
+    let (old, away) = (holding(&[("db-1", 1)]).await, Stub::closed());
+    let mux = with_page(&[&old, &away]).await;
+    let response = look(&mux, "/").await;
+    let html = response.ok();
+    assert_eq!(html.matches("Its nodes are not known.").count(), 1);
+    assert!(!html.contains("127.0.0.1") && !html.contains("<polyline"));
+    let broken = Stub::start().await;
+    broken.on(NODES, Answer::status(500, "broken"));
+    let mux = with_page(&[&broken]).await;
+    assert!(
+        look(&mux, "/")
+            .await
+            .ok()
+            .contains("Its nodes are not known.")
+    );
+}
 
 fn noon() -> Timestamp {
     "2026-05-01T12:00:00Z".parse().unwrap()
@@ -82,16 +154,18 @@ fn document(query: &str) -> String {
         ],
         nodes: Some(&estate),
         history: &history,
-        partials: vec![
+        partials: Some(vec![
             answered("/pdb/query/v4/nodes", "pdb-dr: timeout"),
             answered(query_of_facts, "pdb-dr: unreachable"),
-        ],
-        slow: vec![answered(query_of_facts, "pdb-old 9.8 s, pdb-new 0.3 s")],
+        ]),
+        slow: Some(vec![answered(
+            query_of_facts,
+            "pdb-old 9.8 s, pdb-new 0.3 s",
+        )]),
         cache: Some(Cache {
             entries: 41,
             stale: 3,
             bytes: 12 << 20,
-            budget: 64 << 20,
         }),
         strategy: Strategy::Exact,
         search: Search::of(query),

@@ -34,10 +34,10 @@ pub struct View<'v> {
     pub nodes: Option<&'v drift::Estate>,
     /// Who owned how many nodes.
     pub history: &'v History,
-    /// The last answers that lack a backend, the newest first.
-    pub partials: Vec<Answered>,
-    /// The last answers that took long, the newest first.
-    pub slow: Vec<Answered>,
+    /// The last answers that lack a backend, the newest first; `None` if they are not kept.
+    pub partials: Option<Vec<Answered>>,
+    /// The last answers that took long, the newest first; `None` if they are not kept.
+    pub slow: Option<Vec<Answered>>,
     /// The cache of answers; `None` if it is turned off.
     pub cache: Option<Cache>,
     /// How owners are chosen.
@@ -107,8 +107,6 @@ pub struct Cache {
     pub stale: usize,
     /// Bytes of their bodies.
     pub bytes: usize,
-    /// The most that these may be.
-    pub budget: usize,
 }
 
 /// What was asked for, by the query of the request.
@@ -155,7 +153,7 @@ struct Document<'v> {
     search: &'v Search,
     options: Options,
     listed: Option<Listed>,
-    lists: [Requests<'v>; 2],
+    lists: Vec<Requests<'v>>,
     cache: Option<Cached>,
 }
 
@@ -189,7 +187,6 @@ struct Totals {
 struct Requests<'v> {
     id: &'static str,
     title: &'static str,
-    none: &'static str,
     /// The title of the last column.
     last: &'static str,
     rows: &'v [Answered],
@@ -199,7 +196,6 @@ struct Cached {
     entries: String,
     stale: String,
     bytes: String,
-    budget: String,
 }
 
 /// The page as HTML.
@@ -246,27 +242,11 @@ pub fn page(view: &View<'_>) -> Result<String, askama::Error> {
         search: &view.search,
         options: list::options(&view.search),
         listed: view.nodes.map(|nodes| Listed::of(nodes, &view.search)),
-        lists: [
-            Requests {
-                id: "partials",
-                title: "Last answers that lacked a backend",
-                none: "None since the start.",
-                last: "Missing",
-                rows: &view.partials,
-            },
-            Requests {
-                id: "slow",
-                title: "Slow requests",
-                none: "None since the start.",
-                last: "Backends",
-                rows: &view.slow,
-            },
-        ],
+        lists: requests(view),
         cache: view.cache.map(|cache| Cached {
             entries: number(cache.entries as u64),
             stale: number(cache.stale as u64),
             bytes: bytes(cache.bytes),
-            budget: bytes(cache.budget),
         }),
     }
     .render()
@@ -282,6 +262,22 @@ pub fn policy() -> String {
         "default-src 'none'; style-src 'sha256-{hash}'; img-src data:; form-action 'self'; \
          base-uri 'none'; frame-ancestors 'none'"
     )
+}
+
+fn requests<'v>(view: &'v View<'_>) -> Vec<Requests<'v>> {
+    let partials = view.partials.as_deref().map(|rows| Requests {
+        id: "partials",
+        title: "Last answers that lacked a backend",
+        last: "Missing",
+        rows,
+    });
+    let slow = view.slow.as_deref().map(|rows| Requests {
+        id: "slow",
+        title: "Slow requests",
+        last: "Backends",
+        rows,
+    });
+    partials.into_iter().chain(slow).collect()
 }
 
 /// The estate in one line, and what to make of it.

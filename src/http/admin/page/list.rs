@@ -83,7 +83,11 @@ impl Listed {
             (all, shown) if all == shown => format!("{} nodes.", number(all as u64)),
             (all, shown) => format!("The first {shown} of {} nodes.", number(all as u64)),
         };
-        Self { sentence, rows }
+        let listed = estate.at.strftime("%H:%M:%S");
+        Self {
+            sentence: format!("{sentence} As listed at {listed} UTC."),
+            rows,
+        }
     }
 }
 

@@ -38,8 +38,8 @@ fn view<'v>(nodes: Option<&'v drift::Estate>, history: &'v History, query: &str)
         ],
         nodes,
         history,
-        partials: Vec::new(),
-        slow: Vec::new(),
+        partials: None,
+        slow: None,
         cache: None,
         strategy: Strategy::Exact,
         search: Search::of(query),
@@ -69,7 +69,7 @@ fn whatever_comes_from_outside_is_shown_as_text() {
         took: evil.to_owned(),
         note: evil.to_owned(),
     };
-    (view.partials, view.slow) = (vec![answered.clone()], vec![answered]);
+    (view.partials, view.slow) = (Some(vec![answered.clone()]), Some(vec![answered]));
     for certname in [
         evil,
         "c<script>alert(1)</script>",
