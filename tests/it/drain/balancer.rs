@@ -120,8 +120,10 @@ async fn serve(mut stream: TcpStream, servers: Arc<Vec<Server>>, turn: Arc<Atomi
                 Ok(_) => {}
             }
         };
+        // One turn, so that others who take theirs meanwhile leave no server unlooked at.
+        let turn = turn.fetch_add(1, Ordering::SeqCst);
         let server = (0..servers.len())
-            .map(|_| &servers[turn.fetch_add(1, Ordering::SeqCst) % servers.len()])
+            .map(|next| &servers[turn.wrapping_add(next) % servers.len()])
             .find(|server| server.ready.load(Ordering::SeqCst))
             .expect("no server is ready");
         server.requests.fetch_add(1, Ordering::SeqCst);
