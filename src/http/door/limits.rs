@@ -166,3 +166,45 @@ impl Crowd {
         .max(Duration::from_secs(1))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::peer::{Peers, Shown};
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn whatever_ends_a_request_gives_its_place_back() {
+        let config = DoorConfig {
+            max_in_flight: 1,
+            max_per_client: 2,
+            queue_length: 1,
+            ..DoorConfig::default()
+        };
+        let limits = Arc::new(Limits::of(&config));
+        let peers = Peers::of(&config);
+        let address = "10.0.0.1:1".parse().unwrap();
+        let peer = Arc::new(Peer::new(&peers, address, Shown::Nothing));
+        let place = async |limits: &Limits, peer: &Arc<Peer>| {
+            let counted = limits.count(peer)?;
+            limits.place(counted).await
+        };
+        for _ in 0..3 {
+            // One that panics, and meanwhile one that waits in vain and one that leaves.
+            let (panics, counts) = (Arc::clone(&limits), Arc::clone(&peer));
+            let (tell, told) = tokio::sync::oneshot::channel();
+            let panicking = tokio::spawn(async move {
+                let _place = place(&panics, &counts).await.unwrap();
+                let () = told.await.unwrap();
+                panic!("of a test");
+            });
+            tokio::task::yield_now().await;
+            let late = place(&limits, &peer).await.unwrap_err();
+            assert!(matches!(late, Crowd::Late { .. }), "{late}");
+            let leaves = timeout(Duration::ZERO, place(&limits, &peer)).await;
+            assert!(leaves.is_err());
+            tell.send(()).unwrap();
+            assert!(panicking.await.unwrap_err().is_panic());
+            drop(place(&limits, &peer).await.unwrap());
+        }
+    }
+}

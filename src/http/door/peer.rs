@@ -58,7 +58,7 @@ impl Peer {
     }
 
     /// Where it is.
-    pub(super) fn address(&self) -> IpAddr {
+    pub(crate) fn address(&self) -> IpAddr {
         self.address
     }
 

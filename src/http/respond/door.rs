@@ -60,14 +60,15 @@ pub(crate) fn shared(mut response: Response<Body>, sharing: &Sharing) -> Respons
     let headers = response.headers_mut();
     let origin = match sharing {
         Sharing::Untold => return response,
-        Sharing::WithAll => ANY,
-        Sharing::With(_) | Sharing::WithOthers => {
-            headers.append(VARY, BY);
-            match sharing {
-                Sharing::With(origin) => origin.clone(),
-                _ => return response,
-            }
-        }
+        Sharing::WithAll => Some(ANY),
+        Sharing::With(origin) => Some(origin.clone()),
+        Sharing::WithOthers => None,
+    };
+    if *sharing != Sharing::WithAll {
+        headers.append(VARY, BY);
+    }
+    let Some(origin) = origin else {
+        return response;
     };
     let own = headers.keys().map(HeaderName::as_str);
     let own = own.filter(|name| name.starts_with("x-") || EXPOSED.contains(name));

@@ -1,13 +1,13 @@
 //! Questions that a backend is asked at one time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use pdbmux_core::settings::Strategy;
 
 use super::{ENVIRONMENTS, FACTS, NODES};
-use crate::client::in_time;
-use crate::client::request;
+use crate::client::{in_time, request};
 use crate::harness::{Pdbmux, SHORT};
 use crate::stub::{Answer, FRESHNESS, Stub, nodes_body};
 
@@ -31,7 +31,7 @@ async fn slow_stub(name: &str) -> Stub {
         .map(|name| (&**name, "2026-01-01T00:00:00Z"));
     stub.on(FRESHNESS, slow(nodes_body(&nodes)));
     let facts = certnames.each_ref().map(|certname| {
-        let value = "x".repeat(100_000);
+        let value = "x".repeat(20_000);
         serde_json::json!({"certname": certname, "environment": "e", "name": "n", "value": value})
     });
     stub.on(FACTS, slow(serde_json::to_string(&facts).unwrap()));
@@ -104,4 +104,23 @@ async fn a_backend_without_a_place_in_time_has_failed_and_the_other_answers() {
     drop(holding);
     a.until_hung_up_on().await;
     assert_eq!(mux.get(NODES).await.backends(), Some("2/2"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn rounds_that_keep_places_of_several_backends_do_not_wait_for_each_other() {
+    let (a, b) = (slow_stub("a").await, slow_stub("b").await);
+    let mux = Pdbmux::with(&[&a, &b], |config| {
+        config.merge = Strategy::Static;
+        config.buffer_bytes = 1;
+        config.access.max_in_flight = Some(2);
+    })
+    .await;
+    let mux = Arc::new(mux);
+    let answers = (0..200).map(|_| {
+        let mux = Arc::clone(&mux);
+        tokio::spawn(async move { mux.get(FACTS).await })
+    });
+    for answer in in_time(join_all(answers)).await {
+        assert_eq!(answer.unwrap().missing(), [""; 0]);
+    }
 }
