@@ -76,12 +76,14 @@ const BESIDE_ANSWERS: &[&str] = &[
     "eject_time",
     "max_request_bytes",
     "max_head_bytes",
+    "max_connections",
     "max_in_flight",
     "queue_length",
     "queue_timeout",
     "max_per_client",
     "header_timeout",
     "idle_timeout",
+    "max_connections",
     "reload_interval",
     "drain_delay",
     "shutdown_timeout",
@@ -158,6 +160,8 @@ pub struct Config {
     pub header_timeout: Duration,
     /// How long an idle client connection is kept; more than 0.
     pub idle_timeout: Duration,
+    /// Most connections of clients; 0 leaves it to what file descriptors there may be.
+    pub max_connections: usize,
     /// Time between two looks at the config file for changes; 0 means none.
     pub reload_interval: Duration,
     /// How long requests are still taken once the end is announced; 0 means not at all.
@@ -247,6 +251,7 @@ impl Default for Config {
             max_request_bytes: 1 << 20,
             header_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(75),
+            max_connections: 0,
             reload_interval: Duration::ZERO,
             drain_delay: Duration::ZERO,
             shutdown_timeout: Duration::from_secs(30),

@@ -4,6 +4,7 @@ pub(crate) mod admin;
 mod body;
 mod cached;
 mod connection;
+mod crowd;
 mod current;
 mod door;
 mod encoding;
@@ -25,6 +26,7 @@ mod shares;
 mod stream;
 mod turns;
 
+pub(crate) use crowd::Crowd;
 pub(crate) use current::Current;
 pub(crate) use door::Door;
 pub use door::DoorError;

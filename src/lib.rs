@@ -6,6 +6,7 @@ pub mod cli;
 pub mod config;
 pub mod daemon;
 pub mod demo;
+pub mod descriptors;
 pub mod drift;
 mod flight;
 mod gzip;

@@ -9,10 +9,10 @@ use pdbmux::check::{self, CheckError, Paint, Strictness};
 use pdbmux::cli::{self, CheckArgs, Cli, DriftArgs, DriftFormat, Ended, Job, ReportFormat};
 use pdbmux::config::{Config, Environment, Source};
 use pdbmux::daemon::{self, Manager, Order, Outside};
-use pdbmux::demo;
 use pdbmux::drift::{self, Moves, Question, Verdict};
 use pdbmux::listener::{Audience, Listener};
 use pdbmux::names::Names;
+use pdbmux::{demo, descriptors};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -49,6 +49,7 @@ async fn serve(
         tracing::warn!("{note}");
     }
     pdbmux::check_door(&config)?;
+    descriptors::raise();
     let orders = daemon::orders().context("cannot wait for signals")?;
     let listeners = Listener::open_all(&config, &Names::of_system()).await?;
     let manager = Manager::of(env).unwrap_or_else(|why| {

@@ -429,6 +429,14 @@ pub static KEYS: &[Key] = &[
         "How long a client connection without a request is kept open.",
     ),
     scalar!(
+        max_connections,
+        "COUNT",
+        value::parse_most,
+        ToString::to_string,
+        "Most client connections. Beyond it those are closed that have been idle for longest, and others \
+         wait; 0 takes as many as there are file descriptors for, and for what they ask of backends.",
+    ),
+    scalar!(
         reload_interval,
         "DURATION",
         duration::parse,

@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, Listen};
-use crate::http::{self, Current, Ending};
+use crate::http::{self, Crowd, Current, Ending};
 use crate::listener::{self, Audience, BindError, Listener};
 use crate::names::Names;
 
@@ -14,12 +14,19 @@ use crate::names::Names;
 #[derive(Debug, Default)]
 pub(super) struct Serving {
     open: Vec<Open>,
-    /// The tasks that serve those of clients, closed ones included until they have drained.
-    clients: JoinSet<()>,
+    /// Those of clients, closed ones included until they have drained.
+    clients: Served,
     /// The same of those of operators.
-    operators: JoinSet<()>,
+    operators: Served,
     /// Ends all of their connections.
     cut: CancellationToken,
+}
+
+/// What is served for an audience.
+#[derive(Debug, Default)]
+struct Served {
+    tasks: JoinSet<()>,
+    crowd: Arc<Crowd>,
 }
 
 /// A listener that takes connections.
@@ -49,10 +56,12 @@ impl Serving {
                 audience: listener.audience,
                 ending: ending.clone(),
             });
-            let tasks = self.tasks(listener.audience);
+            let served = self.served(listener.audience);
             // Those that have ended are forgotten.
-            while tasks.try_join_next().is_some() {}
-            tasks.spawn(http::serve(Arc::clone(current), listener, ending));
+            while served.tasks.try_join_next().is_some() {}
+            let (current, crowd) = (Arc::clone(current), Arc::clone(&served.crowd));
+            let serving = http::serve(current, listener, crowd, ending);
+            served.tasks.spawn(serving);
         }
     }
 
@@ -94,11 +103,11 @@ impl Serving {
         for open in self.open.iter().filter(|open| open.audience == audience) {
             open.ending.closed.cancel();
         }
-        let tasks = self.tasks(audience);
+        let tasks = &mut self.served(audience).tasks;
         while tasks.join_next().await.is_some() {}
     }
 
-    fn tasks(&mut self, audience: Audience) -> &mut JoinSet<()> {
+    fn served(&mut self, audience: Audience) -> &mut Served {
         match audience {
             Audience::Clients => &mut self.clients,
             Audience::Operators => &mut self.operators,

@@ -72,6 +72,12 @@ impl Pace {
         Busy(Arc::clone(self))
     }
 
+    /// Since when nothing is asked, if nothing is.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        let state = self.state();
+        (state.stage == Stage::Idle).then_some(state.since)
+    }
+
     fn deadline(&self) -> Option<Instant> {
         let state = self.state();
         match state.stage {

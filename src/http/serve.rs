@@ -31,6 +31,7 @@ use super::respond;
 use super::rounds::Rounds;
 use super::server::Patience;
 use crate::config::Config;
+use crate::descriptors;
 use crate::upstream::{Failure, Freshness, Upstream};
 
 /// Everything that a request needs.
@@ -57,6 +58,7 @@ pub(crate) struct App {
     draining: CancellationToken,
     reloads: Arc<Reloads>,
     patience: Patience,
+    max_connections: usize,
     /// `None` if it is turned off.
     pub(super) compression: Option<Compression>,
     /// `None` if it is turned off (R209).
@@ -108,6 +110,10 @@ impl App {
             draining: before.map_or_else(CancellationToken::new, |it| it.draining.clone()),
             reloads: before.map_or_else(Arc::default, |before| Arc::clone(&before.reloads)),
             patience: Patience::of(&config),
+            max_connections: match config.max_connections {
+                0 => descriptors::clients_at_most(config.backends.len()),
+                most => most,
+            },
             compression: Compression::of(&config),
             cache: match like {
                 Some(like) => like.cache.clone(),
@@ -136,6 +142,11 @@ impl App {
     /// How long clients whose connections begin now may take.
     pub(crate) fn patience(&self) -> Patience {
         self.patience
+    }
+
+    /// Most connections of clients.
+    pub(crate) fn max_connections(&self) -> usize {
+        self.max_connections
     }
 
     /// Tells those who ask that this process is about to end.

@@ -17,14 +17,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::body::Body;
 use super::connection::{Busy, Pace, Watched};
+use super::crowd::{Inside, NoRoom};
 use super::door::Peer;
-use super::{App, Current, admin, respond};
+use super::{App, Crowd, Current, admin, respond};
 use crate::config::{Config, Transport};
 use crate::listener::{Audience, Listener};
 
-/// Pause after a failed accept: the reason is mostly a lack of file descriptors, which ends when a
-/// connection does.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Most connections of operators: few look, and what they hold is not there for clients.
+const MAX_OPERATORS: usize = 64;
 
 /// How long clients may take, and how much their heads.
 #[derive(Debug, Clone, Copy)]
@@ -59,38 +59,54 @@ pub(crate) struct Ending {
     pub(crate) cut: CancellationToken,
 }
 
-/// Serves `listener` until it is told to close, then lets the answers under way end.
-pub(crate) async fn serve(current: Arc<Current>, listener: Listener, ending: Ending) {
+/// Serves `listener` until it is told to close, then lets the answers under way end. `crowd` is all who
+/// are connected to listeners for the same audience.
+pub(crate) async fn serve(
+    current: Arc<Current>,
+    listener: Listener,
+    crowd: Arc<Crowd>,
+    ending: Ending,
+) {
     let Listener {
         at,
         audience,
         socket,
     } = listener;
     let graceful = GracefulShutdown::new();
-    loop {
-        let accepted = tokio::select! {
-            accepted = socket.accept() => accepted,
-            () = ending.closed.cancelled() => break,
-        };
-        match accepted {
-            Ok((stream, address)) => {
-                let client = Client {
-                    current: Arc::clone(&current),
-                    audience,
-                    address,
-                    watcher: graceful.watcher(),
-                    cut: ending.cut.clone(),
-                };
-                match at.transport {
-                    Transport::Plain => tokio::spawn(client.plain(stream)),
-                    Transport::Tls => tokio::spawn(client.secure(stream)),
-                };
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
+    let accepting = async {
+        loop {
+            match socket.accept().await {
+                Ok((stream, address)) => {
+                    let app = current.app();
+                    let most = match audience {
+                        Audience::Clients => app.max_connections(),
+                        Audience::Operators => MAX_OPERATORS,
+                    };
+                    crowd.room(most).await;
+                    let patience = app.patience();
+                    let pace = Pace::new(patience.header, patience.idle);
+                    let leave = ending.cut.child_token();
+                    let client = Client {
+                        current: Arc::clone(&current),
+                        audience,
+                        address,
+                        watcher: graceful.watcher(),
+                        inside: crowd.enter(&pace, &leave),
+                        pace,
+                        leave,
+                    };
+                    match at.transport {
+                        Transport::Plain => tokio::spawn(client.plain(stream)),
+                        Transport::Tls => tokio::spawn(client.secure(stream)),
+                    };
+                }
+                Err(why) => crowd.make_room(&NoRoom::NotAccepted(why)).await,
             }
         }
+    };
+    tokio::select! {
+        () = accepting => {}
+        () = ending.closed.cancelled() => {}
     }
     // No new connections while the old ones end.
     drop(socket);
@@ -113,7 +129,12 @@ struct Client {
     address: SocketAddr,
     /// Keeps the listener until the connection has ended.
     watcher: Watcher,
-    cut: CancellationToken,
+    /// When it comes and goes.
+    pace: Arc<Pace>,
+    /// That it has to end.
+    leave: CancellationToken,
+    /// Kept until its file descriptor is free.
+    inside: Inside,
 }
 
 impl Client {
@@ -131,7 +152,7 @@ impl Client {
             .secure(stream, self.address, app.patience().header);
         let secured = tokio::select! {
             secured = secure => secured,
-            () = self.cut.cancelled() => None,
+            () = self.leave.cancelled() => None,
         };
         // Not kept beyond its own time.
         drop(app);
@@ -148,11 +169,12 @@ impl Client {
             current,
             audience,
             watcher,
-            cut,
+            pace,
+            leave,
+            inside,
             ..
         } = self;
-        let patience = current.app().patience();
-        let pace = Pace::new(patience.header, patience.idle);
+        let head = current.app().patience().head;
         let io = TokioIo::new(Watched::new(stream, Arc::clone(&pace)));
         let service = {
             let pace = Arc::clone(&pace);
@@ -164,15 +186,16 @@ impl Client {
         // The pace watches both times; hyper's one timer would end idle connections with the head's.
         let connection = http1::Builder::new()
             .header_read_timeout(None)
-            .max_buf_size(patience.head)
+            .max_buf_size(head)
             .serve_connection(io, service);
         tokio::select! {
             ended = watcher.watch(connection) => if let Err(error) = ended {
                 tracing::debug!(%error, "a connection ended badly");
             },
             () = pace.run_out() => {}
-            () = cut.cancelled() => {}
+            () = leave.cancelled() => {}
         }
+        drop(inside);
     }
 }
 

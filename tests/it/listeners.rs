@@ -54,3 +54,25 @@ async fn operators_are_answered_until_the_last_client_is() {
     assert_eq!(operator.until_closed().await, b"");
     mux.until_stopped().await;
 }
+
+#[tokio::test]
+async fn operators_are_answered_while_clients_wait_for_room() {
+    let (a, gate) = (Stub::start().await, Gate::new());
+    a.on(NODES, Answer::json("[]").behind(&gate));
+    let mux = Pdbmux::with(&[&a], |config| {
+        config.admin_listen = Some("127.0.0.1:0".parse().unwrap());
+        config.max_connections = 1;
+    })
+    .await;
+    let mut client = mux.connect().await;
+    client.send(request("GET", NODES)).await;
+    a.until_seen(1).await;
+    let mut waiting = mux.connect().await;
+    waiting.send(request("GET", "/livez")).await;
+    let mut operator = mux.connect_admin().await;
+    assert_eq!(operator.get("/livez").await.status, 200);
+    gate.open();
+    assert_eq!(client.response().await.ok(), "[]");
+    drop(client);
+    assert_eq!(waiting.response().await.status, 200);
+}

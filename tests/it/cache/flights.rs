@@ -24,7 +24,11 @@ async fn r217_r218_a_thousand_requests_share_one_round_and_half_may_leave() {
     let (a, b) = pair().await;
     let gate = Gate::new();
     b.on(NODES, Answer::json(nodes_body(&[("n", NEW)])).behind(&gate));
-    let mux = caching(&[&a, &b]).await;
+    let mux = Pdbmux::with(&[&a, &b], |config| {
+        config.facts_ttl = Duration::from_hours(1);
+        config.max_connections = 2_000;
+    })
+    .await;
     // Both ends of each connection are open files of this process.
     rlimit::increase_nofile_limit(4096).unwrap();
     let (mut staying, mut leaving) = (Vec::new(), Vec::new());

@@ -157,6 +157,7 @@ const SPECIFIED: &[(&str, &str, &str, Option<&str>, &str)] = &[
     ("", "max_per_client", "PDBMUX_MAX_PER_CLIENT", None, "0"),
     ("", "header_timeout", "PDBMUX_HEADER_TIMEOUT", None, "10s"),
     ("", "idle_timeout", "PDBMUX_IDLE_TIMEOUT", None, "1m15s"),
+    ("", "max_connections", "PDBMUX_MAX_CONNECTIONS", None, "0"),
     ("", "reload_interval", "PDBMUX_RELOAD_INTERVAL", None, "0s"),
     ("", "drain_delay", "PDBMUX_DRAIN_DELAY", None, "0s"),
     (

@@ -14,11 +14,11 @@ use super::{program, std_program};
 const BACKENDS: (&str, &str) = ("PDBMUX_BACKENDS", "pdb-a=http://127.0.0.1:1");
 
 /// A running program; killed with the test.
-struct Running(Child);
+pub(super) struct Running(pub(super) Child);
 
 impl Running {
     /// Starts it and waits for the line that tells its address.
-    fn start(command: &mut Command) -> (Self, String, BufReader<impl Read + use<>>) {
+    pub(super) fn start(command: &mut Command) -> (Self, String, BufReader<impl Read + use<>>) {
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut log = BufReader::new(child.stderr.take().unwrap());
         let running = Self(child);
@@ -33,7 +33,7 @@ impl Running {
         (running, line, log)
     }
 
-    fn signal(&self, name: &str) {
+    pub(super) fn signal(&self, name: &str) {
         let kill = format!("kill -{name} {}", self.0.id());
         assert!(
             Command::new("sh")
