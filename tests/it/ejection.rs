@@ -162,8 +162,14 @@ async fn a_backend_that_is_well_again_is_found_so_whatever_is_asked() {
         (Strategy::Exact, "/pdb/query/v4/facts"),
     ] {
         let (a, b) = pair().await;
-        let merge = |config: &mut Config| config.merge = strategy;
-        let mux = ejecting_with(&[&a, &b], 1, GONE_AT_ONCE, merge).await;
+        let mux = ejecting_with(&[&a, &b], 1, GONE_AT_ONCE, |config| {
+            config.merge = strategy;
+            // Whose nodes are whose is asked each time, also of who is tried.
+            config.freshness_ttl = Duration::ZERO;
+            // A trial that comes to nothing is not repeated within this test.
+            config.timeout = Duration::from_secs(30);
+        })
+        .await;
         mux.get(path).await.ok();
         let well = b.asked();
         b.otherwise(Answer::reset());
