@@ -75,12 +75,16 @@ impl App {
 
     fn step(&self, step: &Step) -> Value {
         let mut told = json!({
-            "backend": self.name(step.backend),
+            "backend": self.name(step.member.backend),
             "method": if step.sent.body.is_some() { "POST" } else { "GET" },
             "target": step.sent.target,
             "began_ms": millis(step.began),
             "took_ms": millis(step.took),
         });
+        let backend = self.upstream.backend(step.member.backend);
+        if backend.members().len() > 1 {
+            told["member"] = json!(self.upstream.member(step.member).name);
+        }
         if let Some(body) = &step.sent.body {
             told["body"] = serde_json::from_str(body).unwrap_or_else(|_| json!(body));
         }

@@ -166,7 +166,7 @@ impl Upstream {
         match &*backend.members {
             [only] => {
                 let head = self.head(only, ask, asking).await;
-                (Some(head.via()), finish(backend, head, &read).await)
+                (Some(head.via()), finish(head, &read).await)
             }
             // Rare: boxed, so that no other question makes room for it.
             _ => Box::pin(self.ask_group(backend, ask, asking, read)).await,
@@ -220,7 +220,7 @@ impl Upstream {
             let now = std::mem::replace(&mut asking, Asking::at(stay));
             let head = self.first_head(member, ask, now, backend, &mut left).await;
             let (member, via) = (head.member, head.via());
-            let result = finish(backend, head, &read).await;
+            let result = finish(head, &read).await;
             let why = match &result {
                 Ok(answer) if answer.status() >= 500 => {
                     erring.push(via);
@@ -274,7 +274,7 @@ impl Upstream {
         match select(first, second).await {
             Either::Left((head, _)) | Either::Right((head, _)) if head.is_good() => head,
             Either::Left((bad, other)) | Either::Right((bad, other)) => {
-                note(backend, &bad);
+                note(&bad);
                 if let Err(failure) = &bad.result {
                     self.judge_failure(Some(bad.via()), failure);
                 }
@@ -306,26 +306,22 @@ impl Upstream {
 }
 
 /// Reads the rest of an answer, and notes the question.
-async fn finish<T, R>(
-    backend: &Backend,
-    head: Head<'_>,
-    read: &impl Fn(Response<Incoming>) -> R,
-) -> Result<T, Failure>
+async fn finish<T, R>(head: Head<'_>, read: &impl Fn(Response<Incoming>) -> R) -> Result<T, Failure>
 where
     T: Answered,
     R: Future<Output = Result<T, Failure>>,
 {
     let Head {
+        member,
         sent,
         began,
         result,
-        ..
     } = head;
     let result = match result {
         Ok(response) => read(response).await,
         Err(failure) => Err(failure),
     };
-    trace::note_asked(backend.id, &sent, began, || match &result {
+    trace::note_asked(member.id, &sent, began, || match &result {
         Ok(answer) => Ok((answer.status(), answer.body())),
         Err(failure) => Err(failure.reason()),
     });
@@ -333,9 +329,11 @@ where
 }
 
 /// Notes a question whose answer is not read.
-fn note(backend: &Backend, head: &Head<'_>) {
-    trace::note_asked(backend.id, &head.sent, head.began, || match &head.result {
-        Ok(response) => Ok((response.status().as_u16(), None)),
-        Err(failure) => Err(failure.reason()),
+fn note(head: &Head<'_>) {
+    trace::note_asked(head.member.id, &head.sent, head.began, || {
+        match &head.result {
+            Ok(response) => Ok((response.status().as_u16(), None)),
+            Err(failure) => Err(failure.reason()),
+        }
     });
 }

@@ -12,6 +12,8 @@ use pdbmux_core::plan::Sent;
 use pdbmux_core::round::BackendId;
 use tokio::time::Instant;
 
+use super::MemberId;
+
 tokio::task_local! {
     static CURRENT: Arc<Trace>;
 }
@@ -38,7 +40,7 @@ pub struct Notes {
 #[derive(Debug, Clone)]
 pub struct Step {
     /// Who was asked.
-    pub backend: BackendId,
+    pub member: MemberId,
     /// What.
     pub sent: Sent,
     /// How long after the request began.
@@ -98,14 +100,14 @@ pub fn note_instead(instead: Option<&Arc<Fan>>) {
 
 /// Notes a question, if this request is traced.
 pub(super) fn note_asked(
-    backend: BackendId,
+    member: MemberId,
     sent: &Sent,
     began: Instant,
     result: impl FnOnce() -> Result<(u16, Option<bytes::Bytes>), String>,
 ) {
     let noted = CURRENT.try_with(|trace| {
         let step = Step {
-            backend,
+            member,
             sent: sent.clone(),
             began: began.duration_since(trace.since),
             took: began.elapsed(),

@@ -1,8 +1,11 @@
 //! Backends that stand in for one another, being on one database.
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use pdbmux::config::{Config, Detection};
+use pdbmux::config::{Access, BackendConfig, Config, Detection};
+use pdbmux_core::settings::Strategy;
+use pdbmux_samples::{Server, Timestamp, migration, serve};
 use serde_json::json;
 
 use crate::client::in_time;
@@ -256,4 +259,121 @@ async fn backends_on_one_database_that_are_no_group_are_noticed_unless_that_is_t
             );
         }
     }
+}
+
+/// Three PuppetDBs, the first two of which are on one database, and the third.
+async fn samples() -> Vec<(Server, BackendConfig)> {
+    let mut samples = Vec::new();
+    for (of, name) in [(0, "pdb-1"), (0, "pdb-2"), (1, "pdb-new")] {
+        let now = Timestamp::parse("2026-05-01T12:00:00Z").unwrap();
+        let estate = migration::samples(now).into_iter().nth(of).unwrap().estate;
+        let server = serve(estate, (Ipv4Addr::LOCALHOST, 0).into())
+            .await
+            .unwrap();
+        let url = server.url().parse().unwrap();
+        let (name, access) = (name.to_owned(), Access::default());
+        samples.push((server, BackendConfig { name, url, access }));
+    }
+    samples
+}
+
+#[tokio::test]
+async fn two_on_one_database_answer_everything_as_one_of_them_would() {
+    let count = r#"["extract",[["function","count"]]]"#;
+    let by_status = r#"["extract",[["function","count"],"status"],["group_by","status"]]"#;
+    let questions = [
+        (NODES, vec![]),
+        (NODES, vec![("query", count)]),
+        ("/pdb/query/v4/facts", vec![("query", count)]),
+        (
+            "/pdb/query/v4/facts",
+            vec![("include_total", "true"), ("limit", "3")],
+        ),
+        ("/pdb/query/v4/reports", vec![("query", by_status)]),
+        ("/pdb/query/v4/resources", vec![("query", count)]),
+        ("/pdb/query/v4/fact-names", vec![]),
+        ("/pdb/query/v4/facts/pdbmux_source", vec![]),
+    ];
+    for merge in [Strategy::Freshness, Strategy::Static, Strategy::Exact] {
+        let mut samples = samples().await;
+        let of = async |backends: Vec<BackendConfig>| {
+            let configured = |config: &mut Config| {
+                (config.backends, config.merge) = (backends, merge);
+            };
+            Pdbmux::with(&[], configured).await
+        };
+        let mut grouped: Vec<_> = samples.iter().map(|(_, config)| config.clone()).collect();
+        let mut alone = grouped.clone();
+        for member in &mut grouped[..2] {
+            member.access.group = Some("pdb-old".to_owned());
+        }
+        alone.remove(1);
+        alone[0].name = "pdb-old".to_owned();
+        let (grouped, alone) = (of(grouped).await, of(alone).await);
+        let mut expected = Vec::new();
+        for (path, parameters) in &questions {
+            expected.push(alone.ask(path, parameters).await);
+        }
+        for is_stopped in [false, true] {
+            if is_stopped {
+                samples[0].0.stop().await;
+            }
+            for ((path, parameters), expected) in questions.iter().zip(&expected) {
+                let response = grouped.ask(path, parameters).await;
+                let case = format!("{merge:?} {path} {parameters:?} {is_stopped}");
+                assert_eq!(response.ok(), expected.ok(), "{case}");
+                for header in ["x-records", "x-backends"] {
+                    assert_eq!(response.header(header), expected.header(header), "{case}");
+                }
+                assert_eq!(response.missing(), [""; 0], "{case}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn samples_on_one_database_are_noticed_and_those_that_share_nodes_are_not() {
+    let samples = samples().await;
+    let mux = Pdbmux::with(&[], |config| {
+        config.backends = samples.iter().map(|(_, config)| config.clone()).collect();
+        config.detect_shared_database = Detection::On;
+    })
+    .await;
+    let expected = Some(json!([["pdb-1", "pdb-2"]]));
+    let shared = async || {
+        mux.get("/healthz")
+            .await
+            .json()
+            .get("shared_databases")
+            .cloned()
+    };
+    in_time(async { while shared().await != expected {} }).await;
+}
+
+#[tokio::test]
+async fn an_explanation_tells_which_of_a_group_was_asked() {
+    let stubs = trio().await;
+    let mux = grouped(&stubs, |_| {}).await;
+    stubs[0].otherwise(Answer::status(500, "oh"));
+    let target = crate::harness::target(NODES, &[COUNT]);
+    let mut client = mux.connect().await;
+    let explain = "X-Pdbmux-Explain: 1\r\n";
+    client
+        .send(format!(
+            "GET {target} HTTP/1.1\r\nHost: pdbmux\r\n{explain}\r\n"
+        ))
+        .await;
+    let told = client.response().await.json();
+    let steps = told["asked"].as_array().unwrap().iter();
+    let of_group = steps.filter(|step| step["backend"] == "eu");
+    let of_group: Vec<_> = of_group
+        .map(|step| (&step["member"], &step["status"]))
+        .collect();
+    assert_eq!(
+        of_group,
+        [
+            (&json!("pdb-a"), &json!(500)),
+            (&json!("pdb-c"), &json!(200))
+        ]
+    );
 }
