@@ -1,6 +1,6 @@
 //! `pdbmux check`: whether each configured backend can be used, and what stands in the way.
 //!
-//! [`ask`] looks at the backends, [`judge`] makes findings of what was seen, [`show`] prints them.
+//! `ask` looks at the backends, `judge` makes findings of what was seen, `show` prints them.
 
 mod ask;
 mod certificate;

@@ -1,7 +1,7 @@
 //! `pdbmux drift`: which node lives where, whose copy is old, and whether the estate is where it
 //! should be.
 //!
-//! Owners come from the freshness map, by the code that merges take them from. [`ask`] fetches,
+//! Owners come from the freshness map, by the code that merges take them from. `ask` fetches,
 //! all else is pure.
 
 mod ask;

@@ -119,7 +119,7 @@ fn candidate(node: &Node<'_>, since: Timestamp) -> Option<Open> {
 
 fn before(since: Timestamp, names: &[String]) -> Ask {
     let query = format!(
-        r#"["extract",["certname",["function","max","end_time"]],["and",["<","end_time","{since}"],["in","certname",["array",[{}]]]],["group_by","certname"]]"#,
+        r#"["extract",["certname",["function","max","end_time"]],["and",["<","end_time","{since:.3}"],["in","certname",["array",[{}]]]],["group_by","certname"]]"#,
         names.join(",")
     );
     Ask::own("/pdb/query/v4/reports", &[("query", &query)])
