@@ -25,6 +25,8 @@ pub(super) struct Copy {
 }
 
 pub(super) struct Time {
+    /// Of what.
+    pub(super) label: &'static str,
     pub(super) text: String,
     /// Whether it made the owner.
     pub(super) decides: bool,
@@ -47,6 +49,11 @@ impl Found {
             stale: copy.behind.is_stale(),
             behind: copy.behind.sentence(),
             times: Told::ALL.map(|told| Time {
+                label: match told {
+                    Told::Report => "Report",
+                    Told::Facts => "Facts",
+                    Told::Catalog => "Catalog",
+                },
                 text: match copy.stamp.of(told) {
                     Some(at) => at.strftime("%F %H:%M:%S%.3f").to_string(),
                     None => "never".to_owned(),
