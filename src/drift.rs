@@ -103,7 +103,11 @@ impl Estate {
 
     /// The nodes, counted.
     pub fn summary(&self) -> Summary {
-        Summary::of(self.nodes(), self.backends.len())
+        let moves = match self.moved {
+            Some(_) => Moves::Asked,
+            None => Moves::Unasked,
+        };
+        Summary::of(self.nodes(), self.backends.len(), moves)
     }
 
     /// The backends that are missing, each with the reason, as one sentence.

@@ -3,7 +3,7 @@
 use pdbmux_core::round::BackendId;
 use serde::Serialize;
 
-use super::Node;
+use super::{Moves, Node};
 
 /// Nodes by what they are, in one backend or in all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -36,11 +36,22 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Counts the nodes of so many backends.
-    pub(super) fn of<'e>(nodes: impl Iterator<Item = Node<'e>>, backends: usize) -> Self {
+    /// Counts the nodes of so many backends, where `moves` were asked for or not.
+    pub(super) fn of<'e>(
+        nodes: impl Iterator<Item = Node<'e>>,
+        backends: usize,
+        moves: Moves,
+    ) -> Self {
+        let none = Counts {
+            moved: match moves {
+                Moves::Asked => Some(0),
+                Moves::Unasked => None,
+            },
+            ..Counts::default()
+        };
         let mut summary = Self {
-            backends: vec![Counts::default(); backends],
-            all: Counts::default(),
+            backends: vec![none; backends],
+            all: none,
         };
         for node in nodes {
             summary.all.held += 1;
@@ -73,8 +84,8 @@ impl Counts {
         count(&mut self.inactive, !node.is_active());
         count(&mut self.shared, node.is_shared());
         count(&mut self.only, !node.is_shared());
-        if let Some(moved) = node.moved {
-            count(self.moved.get_or_insert(0), moved);
+        if let (Some(all), Some(moved)) = (&mut self.moved, node.moved) {
+            count(all, moved);
         }
     }
 }

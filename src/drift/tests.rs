@@ -257,3 +257,19 @@ fn a_gate_never_opens_while_a_backend_is_missing() {
         "the estate could not be read whole: pdb-1: it answered with status 503"
     );
 }
+
+#[test]
+fn a_backend_to_which_nobody_moved_counts_none_if_somebody_asked() {
+    let nodes = BTreeMap::from([(0, (Some(1), Some(1), true))]);
+    let mut estate = estate(&[nodes, BTreeMap::new()], Strategy::Exact);
+    let moved = |estate: &Estate| {
+        let Summary { backends, all } = estate.summary();
+        [backends[0].moved, backends[1].moved, all.moved]
+    };
+    assert_eq!(moved(&estate), [None; 3]);
+    estate.moved = Some(Moved {
+        since: Timestamp::UNIX_EPOCH,
+        nodes: HashSet::new(),
+    });
+    assert_eq!(moved(&estate), [Some(0); 3]);
+}
