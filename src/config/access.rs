@@ -175,6 +175,7 @@ impl Part {
 impl Access {
     /// What decides whether a connection to it can be used: neither times and counts nor what it
     /// answers for.
+    #[must_use]
     pub fn way(&self) -> Self {
         Self {
             timeout: None,

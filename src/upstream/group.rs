@@ -285,12 +285,11 @@ impl Upstream {
 
     async fn head<'b>(&self, member: &'b Member, ask: &Ask, asking: Asking) -> Head<'b> {
         let sent = ask.send(member.url.prefix().len());
-        let (place, began) = match asking.reserved {
-            Some(Reserved { place, since, .. }) => (place, since),
-            None => {
-                let now = Instant::now();
-                (member.place(asking.stay, now).await, now)
-            }
+        let (place, began) = if let Some(Reserved { place, since, .. }) = asking.reserved {
+            (place, since)
+        } else {
+            let now = Instant::now();
+            (member.place(asking.stay, now).await, now)
         };
         let result = match place {
             Ok(place) => self.begin(member, &sent, place, began).await,
