@@ -1,11 +1,13 @@
 //! The endpoints for those who watch pdbmux: `/healthz` (R189-R201), `/livez` and `/readyz`. They
 //! never tell where a backend is.
 
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
 use futures_util::future::join_all;
 use http::{Method, Response, StatusCode};
 use pdbmux_core::health::rfc3339;
 use serde::Serialize;
-use tokio_util::sync::CancellationToken;
 
 use super::body::Body;
 use super::cached::{self, AnswerCache};
@@ -35,7 +37,7 @@ pub(super) struct Watched<'a> {
     pub(super) upstream: &'a Upstream,
     pub(super) addresses: &'a Addresses,
     pub(super) rounds: &'a Rounds,
-    pub(super) draining: &'a CancellationToken,
+    pub(super) draining: &'a AtomicBool,
     pub(super) cache: Option<&'a AnswerCache>,
     pub(super) reloads: &'a Reloads,
 }
@@ -113,7 +115,7 @@ impl Endpoint {
         match self {
             Self::Health => health(of).await,
             Self::Live => status(StatusCode::OK, "ok"),
-            Self::Ready if of.draining.is_cancelled() => {
+            Self::Ready if of.draining.load(Relaxed) => {
                 status(StatusCode::SERVICE_UNAVAILABLE, "draining")
             }
             Self::Ready if of.upstream.any_in_service() => status(StatusCode::OK, "ok"),
@@ -253,7 +255,7 @@ mod tests {
             backends: vec![backend],
             ..Config::default()
         });
-        let draining = CancellationToken::new();
+        let draining = AtomicBool::new(false);
         let watched = Watched {
             upstream: &upstream,
             addresses: &Addresses::new(upstream.addresses()),
@@ -264,7 +266,7 @@ mod tests {
         };
         let code = async |endpoint: Endpoint| endpoint.answer(&Method::GET, watched).await.status();
         assert_eq!(code(Endpoint::Ready).await, StatusCode::OK);
-        draining.cancel();
+        draining.store(true, Relaxed);
         assert_eq!(code(Endpoint::Ready).await, StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(code(Endpoint::Live).await, StatusCode::OK);
     }

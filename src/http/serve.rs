@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
@@ -12,7 +14,6 @@ use pdbmux_core::plan::{Plan, plan, translated};
 use pdbmux_core::round::BackendId;
 use pdbmux_core::route::{Route, Rule};
 use pdbmux_core::settings::Settings;
-use tokio_util::sync::CancellationToken;
 
 use super::admin::Estates;
 use super::body::Body;
@@ -55,7 +56,8 @@ pub(crate) struct App {
     pub(super) max_listed: usize,
     bounds: Bounds,
     door: Arc<Door>,
-    draining: CancellationToken,
+    /// Asked for each answer, so no token of a tree of tokens, which has a lock.
+    draining: Arc<AtomicBool>,
     reloads: Arc<Reloads>,
     patience: Patience,
     max_connections: usize,
@@ -107,7 +109,7 @@ impl App {
                 Some(before) if before.config.door == config.door => Arc::clone(&before.door),
                 Some(_) | None => Arc::new(Door::of(&config)),
             },
-            draining: before.map_or_else(CancellationToken::new, |it| it.draining.clone()),
+            draining: before.map_or_else(Arc::default, |before| Arc::clone(&before.draining)),
             reloads: before.map_or_else(Arc::default, |before| Arc::clone(&before.reloads)),
             patience: Patience::of(&config),
             max_connections: match config.max_connections {
@@ -151,7 +153,7 @@ impl App {
 
     /// Tells those who ask that this process is about to end.
     pub(crate) fn drain(&self) {
-        self.draining.cancel();
+        self.draining.store(true, Relaxed);
     }
 
     /// What the endpoints for those who watch pdbmux tell of.
@@ -168,7 +170,7 @@ impl App {
 
     /// Whether this process is about to end.
     pub(crate) fn is_draining(&self) -> bool {
-        self.draining.is_cancelled()
+        self.draining.load(Relaxed)
     }
 
     /// What lets requests in.

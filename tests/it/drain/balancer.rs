@@ -85,17 +85,7 @@ impl Balancer {
 async fn look(servers: Arc<Vec<Server>>) {
     loop {
         for server in servers.iter() {
-            let ready = match TcpStream::connect(server.address).await {
-                Ok(_) => {
-                    Client::connect(server.address)
-                        .await
-                        .get("/readyz")
-                        .await
-                        .status
-                        == 200
-                }
-                Err(_) => false,
-            };
+            let ready = is_ready(server.address).await;
             server.ready.store(ready, Ordering::SeqCst);
             if !ready {
                 server.idle.lock().unwrap().clear();
@@ -103,6 +93,16 @@ async fn look(servers: Arc<Vec<Server>>) {
         }
         tokio::time::sleep(LOOK).await;
     }
+}
+
+async fn is_ready(server: SocketAddr) -> bool {
+    let Ok(stream) = TcpStream::connect(server).await else {
+        return false;
+    };
+    let mut client = Client::over(stream);
+    client.send_while_open(request("GET", "/readyz")).await;
+    let answered = client.until_answered_or_closed().await;
+    answered.is_some_and(|response| response.status == 200)
 }
 
 /// Serves the requests of one client, which have no bodies.
@@ -160,7 +160,8 @@ async fn a_rolling_restart_of_two_behind_a_balancer_costs_no_request() {
         })
         .await
     };
-    let mut running = vec![start("127.0.0.1:0").await, start("127.0.0.1:0").await];
+    // Where no other test takes the port of one that is away.
+    let mut running = vec![start("127.77.2.1:0").await, start("127.77.2.2:0").await];
     let addresses: Vec<_> = running.iter().map(Pdbmux::address).collect();
     let balancer = Balancer::before(&addresses).await;
     balancer.until_ready(0).await;

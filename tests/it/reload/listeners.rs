@@ -7,9 +7,10 @@ use crate::client::{Client, in_time, request};
 use crate::harness::Pdbmux;
 use crate::stub::{Answer, Gate};
 
-/// An address that is free now.
-fn free() -> SocketAddr {
-    let held = TcpListener::bind("127.0.0.1:0").unwrap();
+/// An address that is free now, on a loopback address where no other test listens: a port that is closed
+/// there is not opened by somebody else.
+fn free(host: u8) -> SocketAddr {
+    let held = TcpListener::bind(SocketAddr::from(([127, 77, 1, host], 0))).unwrap();
     held.local_addr().unwrap()
 }
 
@@ -21,7 +22,7 @@ async fn until_refused(address: SocketAddr) {
 async fn an_address_that_is_added_is_served_and_one_that_is_removed_is_closed() {
     let a = backend(&[("n", OLD)], "a").await;
     let (file, mut read) = (File::new(), 0);
-    let (first, second) = (free(), free());
+    let (first, second) = (free(1), free(2));
     file.write(&[("pdb-a", &a)], "");
     let mux = Pdbmux::of_file(&file.path()).await;
     for (admin, gone) in [(first, None), (second, Some(first))] {
@@ -45,9 +46,9 @@ async fn an_address_that_is_added_is_served_and_one_that_is_removed_is_closed() 
 #[tokio::test]
 async fn clients_that_move_to_another_address_are_answered_at_the_old_one_to_the_end() {
     let (a, gate) = (backend(&[("n", OLD)], "a").await, Gate::new());
-    let moved = free();
+    let moved = free(3);
     let file = File::with("health_probe_enabled: false\nfacts_ttl: 0s\n");
-    file.write(&[("pdb-a", &a)], "listen: 127.0.0.1:0");
+    file.write(&[("pdb-a", &a)], "listen: 127.77.1.4:0");
     let mux = Pdbmux::of_file(&file.path()).await;
     a.on(
         "/pdb/query/v4/environments",
