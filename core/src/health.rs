@@ -37,6 +37,15 @@ pub enum State {
 }
 
 impl State {
+    /// All states that there are.
+    pub const ALL: [Self; 5] = [
+        Self::Healthy,
+        Self::Unhealthy,
+        Self::ProbeUnsupported,
+        Self::Unprobed,
+        Self::Unmonitored,
+    ];
+
     /// Its name in `/healthz`.
     pub fn name(self) -> &'static str {
         match self {

@@ -294,6 +294,8 @@ pub struct Route<'r> {
     pub path: &'r str,
     /// Its line in the table.
     pub row: &'static Row,
+    /// The place of that line among [`ROUTES`].
+    pub number: usize,
     /// The segments that `{}` stood for, still encoded.
     pub segments: Vec<&'r str>,
     /// What `**` stood for, still encoded.
@@ -311,11 +313,12 @@ impl Route<'_> {
         if path.split('/').any(is_dot_segment) {
             return Err(Refusal::DotSegment);
         }
-        Ok(ROUTES.iter().find_map(|row| {
+        Ok(ROUTES.iter().enumerate().find_map(|(number, row)| {
             let (segments, rest) = matches(row.path, path)?;
             Some(Route {
                 path,
                 row,
+                number,
                 segments,
                 rest,
             })

@@ -1,5 +1,6 @@
 //! Which backend has the newest data of a node.
 
+mod census;
 pub mod copies;
 pub mod history;
 mod shares;
@@ -19,6 +20,7 @@ use crate::round::BackendId;
 
 pub(super) use time::time;
 
+pub use census::{Census, OfBackend};
 pub(crate) use shares::{ALWAYS, CHUNK, NEVER, one_of};
 pub use shares::{Share, Shares, Watched};
 

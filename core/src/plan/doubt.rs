@@ -31,6 +31,15 @@ pub enum Doubt {
 }
 
 impl Doubt {
+    /// All doubts that there are.
+    pub const ALL: [Self; 5] = [
+        Self::OneBackend,
+        Self::LimitInSubquery,
+        Self::DistinctByBackend,
+        Self::SubquerySeesOneBackend,
+        Self::EstateChanges,
+    ];
+
     /// One word for the client.
     pub fn reason(self) -> &'static str {
         match self {

@@ -1,0 +1,104 @@
+//! How the nodes are spread over the backends.
+
+use super::{FreshnessMap, Stamp};
+use crate::round::BackendId;
+
+/// How many nodes there are, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Census {
+    /// Certnames that any backend holds, in any state.
+    pub nodes: usize,
+    /// Those that several hold.
+    pub shared: usize,
+    /// The backends that are part of the map, in configured order.
+    pub backends: Vec<OfBackend>,
+}
+
+/// The nodes of one backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OfBackend {
+    /// Which one it is.
+    pub backend: BackendId,
+    /// Nodes that it has the newest data of; ties go to the first in configured order (R048).
+    pub owned: usize,
+    /// The others that it holds.
+    pub stale: usize,
+}
+
+impl FreshnessMap {
+    /// Counts the nodes of each backend.
+    pub fn census(&self) -> Census {
+        let mut backends: Vec<_> = self
+            .contributors
+            .iter()
+            .map(|backend| OfBackend {
+                backend: *backend,
+                owned: 0,
+                stale: 0,
+            })
+            .collect();
+        let mut shared = 0;
+        for (_, stamps) in &self.nodes {
+            shared += usize::from(stamps.len() > 1);
+            let newest = |best: &(BackendId, Stamp), other: &(BackendId, Stamp)| {
+                best.1.cmp(&other.1).then(other.0.cmp(&best.0))
+            };
+            let owner = stamps.iter().copied().max_by(newest);
+            for (holder, _) in stamps {
+                let Ok(at) = backends.binary_search_by_key(holder, |of| of.backend) else {
+                    continue;
+                };
+                let is_owner = owner.is_some_and(|(owner, _)| owner == *holder);
+                let of = &mut backends[at];
+                *(if is_owner {
+                    &mut of.owned
+                } else {
+                    &mut of.stale
+                }) += 1;
+            }
+        }
+        Census {
+            nodes: self.nodes.len(),
+            shared,
+            backends,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r048_a_node_is_owned_once_and_every_other_copy_is_stale() {
+        let node = |name: &str, day: &str| {
+            format!(r#"{{"certname":"{name}","report_timestamp":"2026-01-{day}T00:00:00Z"}}"#)
+        };
+        let a = format!(
+            "[{},{},{}]",
+            node("one", "01"),
+            node("two", "02"),
+            node("tie", "05")
+        );
+        let b = format!("[{},{}]", node("two", "03"), node("tie", "05"));
+        let bodies = [
+            (BackendId(0), a.as_bytes()),
+            (BackendId(1), b.as_bytes()),
+            (BackendId(2), b"[]".as_slice()),
+        ];
+        let census = FreshnessMap::build(&bodies).0.census();
+        let of = |backend, owned, stale| OfBackend {
+            backend: BackendId(backend),
+            owned,
+            stale,
+        };
+        assert_eq!(
+            census,
+            Census {
+                nodes: 3,
+                shared: 2,
+                backends: vec![of(0, 2, 1), of(1, 1, 1), of(2, 0, 0)],
+            }
+        );
+    }
+}
