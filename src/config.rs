@@ -46,6 +46,7 @@ pub use value::ValueError;
 /// Keys that say how clients and backends are treated, not what is answered. A key that is missing
 /// here costs the kept answers when it changes; one too many would keep wrong ones.
 const BESIDE_ANSWERS: &[&str] = &[
+    "request_ids",
     "listen",
     "admin_listen",
     "tls_listen",
@@ -172,6 +173,17 @@ pub struct Config {
     pub log_format: LogFormat,
     /// Filter directives, checked to be ones that `EnvFilter` takes.
     pub log_level: String,
+    /// Whether each request has an id that is given back, logged and sent to backends.
+    pub request_ids: RequestIds,
+}
+
+/// Whether requests have ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestIds {
+    /// They have none.
+    Off,
+    /// Each has its own, which is given back, logged and sent to backends.
+    On,
 }
 
 /// How the log is written.
@@ -257,6 +269,7 @@ impl Default for Config {
             shutdown_timeout: Duration::from_secs(30),
             log_format: LogFormat::Text,
             log_level: "info".to_owned(),
+            request_ids: RequestIds::Off,
         }
     }
 }

@@ -15,6 +15,7 @@ use tokio::task::{JoinError, JoinSet};
 use crate::config::{Config, ConfigError, Source};
 use crate::http::{App, Current, DoorError};
 use crate::listener::{Audience, BindError, Listener};
+use crate::metrics::Metrics;
 use crate::names::Names;
 use crate::upstream::prober;
 
@@ -100,7 +101,7 @@ pub async fn run(config: Config, listeners: Vec<Listener>, outside: Outside) {
     if let Some(manager) = manager.clone() {
         watching.spawn(async move { manager.watch().await });
     }
-    let app = App::new(config);
+    let app = App::new(config, &Metrics::new());
     let mut daemon = Daemon {
         probes: prober::start(app.upstream(), app.config()),
         current: Arc::new(Current::new(app)),
@@ -152,7 +153,7 @@ impl Daemon {
             Err(why) => tracing::error!("the configuration stays as it was: {why}"),
         }
         let app = self.current.app();
-        app.reloads().count(taken.map_err(|why| why.to_string()));
+        app.reloaded(taken.map_err(|why| why.to_string()));
         self.tell(Event::Ready(&self.status()));
     }
 

@@ -20,6 +20,7 @@ mod reloads;
 mod replay;
 mod respond;
 mod rounds;
+mod seeing;
 mod serve;
 mod server;
 mod shares;

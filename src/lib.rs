@@ -12,7 +12,9 @@ mod flight;
 mod gzip;
 mod http;
 pub mod listener;
+pub mod metrics;
 pub mod names;
+mod request;
 pub mod upstream;
 mod work;
 

@@ -24,6 +24,7 @@ use pdbmux_core::round::BackendId;
 use tokio::time::Instant;
 
 use crate::config::{Access, BaseUrl, Config};
+use crate::metrics::Metrics;
 
 pub use ask::{Asked, Received};
 pub use client::TlsError;
@@ -56,16 +57,19 @@ pub struct Upstream {
 
 impl Upstream {
     /// Prepares to ask the configured backends. Connects to none of them yet.
+    ///
+    /// What is counted of them goes nowhere.
     pub fn new(config: &Config) -> Arc<Self> {
-        Self::following(config, None)
+        Self::following(config, &Metrics::new(), None)
     }
 
-    /// The same after `before`, whose connections to backends that are reached as they were are kept,
-    /// and whose count of the memory goes on.
-    pub fn following(config: &Config, before: Option<&Self>) -> Arc<Self> {
+    /// The same, counted in `metrics`, after `before`, whose connections to backends that are reached as
+    /// they were are kept, and whose count of the memory goes on.
+    pub fn following(config: &Config, metrics: &Metrics, before: Option<&Self>) -> Arc<Self> {
         let means = Means {
             names: client::names(),
             trusted: client::trusted(config.backends.iter().map(|backend| &backend.url)),
+            metrics,
             before,
         };
         let groups = config.groups().into_iter().zip(0..);
@@ -127,6 +131,11 @@ impl Upstream {
         let taken = hold.grow(&Room::unbounded(), bytes, 0).await;
         taken.map_err(|_| wait)?;
         Ok(hold)
+    }
+
+    /// How many bytes held bodies may take, and take now, if that is bounded.
+    pub fn memory(&self) -> Option<(usize, usize)> {
+        self.memory.taken()
     }
 
     /// Whom a request asks now, and whom it does not for being out of service. One that is left out

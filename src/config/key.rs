@@ -475,4 +475,13 @@ pub static KEYS: &[Key] = &[
         "What is logged: error, warn, info, debug, trace or off, or a list of filters such as \
          warn,pdbmux=debug.",
     ),
+    scalar!(
+        request_ids,
+        "BOOL",
+        value::parse_request_ids,
+        |ids: &_| value::has_ids(*ids).to_string(),
+        "Whether each request has an id: its own X-Request-Id, or one that is made. It is in the answer, \
+         and in what backends are asked.",
+    )
+    .choices(&value::SWITCHES),
 ];

@@ -9,7 +9,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::duration::DurationError;
 use super::listen::ListenError;
-use super::{Coding, Detection, LogFormat, Partial};
+use super::{Coding, Detection, LogFormat, Partial, RequestIds};
 
 /// What `merge` may be, in the order it is shown.
 pub(super) const MERGES: [&str; 3] = ["freshness", "static", "exact"];
@@ -151,6 +151,21 @@ pub(super) fn log_format_name(format: LogFormat) -> &'static str {
     match format {
         LogFormat::Text => "text",
         LogFormat::Json => "json",
+    }
+}
+
+pub(super) fn parse_request_ids(text: &str) -> Result<RequestIds, ValueError> {
+    Ok(if parse_switch(text)? {
+        RequestIds::On
+    } else {
+        RequestIds::Off
+    })
+}
+
+pub(super) fn has_ids(ids: RequestIds) -> bool {
+    match ids {
+        RequestIds::Off => false,
+        RequestIds::On => true,
     }
 }
 

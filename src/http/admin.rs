@@ -1,6 +1,7 @@
 //! What is answered to those who run pdbmux, at `admin_listen`: how it is, and nothing of the API.
 
 mod estates;
+mod metrics;
 pub mod page;
 
 use http::{Method, Request, Response, Uri};
@@ -25,6 +26,10 @@ pub(crate) async fn answer(app: &App, request: Request<Incoming>) -> Response<Bo
         (Some(endpoint), _) => endpoint.answer(method, app.watched()).await,
         (None, "/") => match *method {
             Method::GET | Method::HEAD => estate(app, request.uri()).await,
+            _ => respond::method_not_allowed("GET, HEAD"),
+        },
+        (None, "/metrics") => match *method {
+            Method::GET | Method::HEAD => metrics::answer(app, request.headers()).await,
             _ => respond::method_not_allowed("GET, HEAD"),
         },
         (None, _) => respond::not_found(),

@@ -12,6 +12,7 @@ use pdbmux_core::answer::{Piece, Pieces, Source};
 
 use super::connection::Busy;
 use super::door::Place;
+use super::seeing::Watch;
 use crate::upstream::Failure;
 
 /// Runs of at least this many bytes are sent from where they lie; shorter ones are gathered, since a
@@ -27,6 +28,8 @@ pub(crate) struct Body {
     busy: Option<Busy>,
     /// As is this.
     place: Place,
+    /// Looks at the answer, up to the last byte.
+    watch: Option<Box<Watch>>,
 }
 
 enum Kind {
@@ -60,6 +63,7 @@ impl Body {
             kind: Kind::Whole { parts, left },
             busy: None,
             place: Place::default(),
+            watch: None,
         }
     }
 
@@ -76,6 +80,7 @@ impl Body {
             },
             busy: None,
             place: Place::default(),
+            watch: None,
         }
     }
 
@@ -88,6 +93,12 @@ impl Body {
             }),
             _ => Err(self),
         }
+    }
+
+    /// The same body, keeping `watch` until it ends.
+    pub(crate) fn watched(mut self, watch: Box<Watch>) -> Self {
+        self.watch = Some(watch);
+        self
     }
 
     /// The same body, keeping `place` until it ends.
@@ -160,6 +171,37 @@ fn flush(gathered: &mut Vec<u8>, parts: &mut VecDeque<Bytes>) {
     }
 }
 
+impl Kind {
+    fn poll_part(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Failure>>> {
+        match self {
+            Self::Whole { parts, left } => Poll::Ready(parts.pop_front().map(|part| {
+                *left -= part.len() as u64;
+                Ok(part)
+            })),
+            Self::Passing { bytes, failure, .. } => {
+                if let Some(failure) = failure.take() {
+                    return Poll::Ready(Some(Err(*failure)));
+                }
+                match ready!(bytes.poll_next_unpin(context)) {
+                    Some(Err(why)) => {
+                        // A body that fails ends the connection with all that is not written by
+                        // then, the head included; one that waits has it written.
+                        *failure = Some(Box::new(why));
+                        context.waker().wake_by_ref();
+                        Poll::Pending
+                    }
+                    part => Poll::Ready(part),
+                }
+            }
+        }
+    }
+
+    /// Whether it is known that nothing is left.
+    fn is_over(&self) -> bool {
+        matches!(self, Self::Whole { parts, .. } if parts.is_empty())
+    }
+}
+
 impl http_body::Body for Body {
     type Data = Bytes;
     type Error = Failure;
@@ -168,32 +210,16 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
-        match &mut self.kind {
-            Kind::Whole { parts, left } => Poll::Ready(parts.pop_front().map(|part| {
-                *left -= part.len() as u64;
-                Ok(Frame::data(part))
-            })),
-            Kind::Passing { bytes, failure, .. } => {
-                if let Some(failure) = failure.take() {
-                    return Poll::Ready(Some(Err(*failure)));
-                }
-                match ready!(bytes.poll_next_unpin(context)) {
-                    None => Poll::Ready(None),
-                    Some(Ok(part)) => Poll::Ready(Some(Ok(Frame::data(part)))),
-                    Some(Err(why)) => {
-                        // A body that fails ends the connection with all that is not written by
-                        // then, the head included; one that waits has it written.
-                        *failure = Some(Box::new(why));
-                        context.waker().wake_by_ref();
-                        Poll::Pending
-                    }
-                }
-            }
-        }
+        let Self { kind, watch, .. } = &mut *self;
+        let Some(watch) = watch else {
+            return kind.poll_part(context).map_ok(Frame::data);
+        };
+        let part = ready!(watch.step(|| kind.poll_part(context)));
+        Poll::Ready(part.map(|part| part.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.kind, Kind::Whole { parts, .. } if parts.is_empty())
+        self.kind.is_over()
     }
 
     fn size_hint(&self) -> SizeHint {

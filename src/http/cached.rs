@@ -26,7 +26,8 @@ use crate::cache::{Cache, Entry, Fallbacks, Memory, Stats, Store};
 use crate::config::{Config, duration};
 use crate::flight::Flights;
 use crate::gzip;
-use crate::work;
+use crate::metrics::{self, CacheUse};
+use crate::{request, work};
 
 /// The answer cache and the rounds under way for it.
 #[derive(Debug)]
@@ -71,6 +72,16 @@ struct Want {
 }
 
 impl AnswerCache {
+    /// How much is in it.
+    pub(crate) async fn use_of(&self) -> CacheUse {
+        let stats = self.answers.stats().await;
+        CacheUse {
+            entries: stats.entries,
+            stale: stats.stale_entries,
+            bytes: stats.bytes,
+        }
+    }
+
     /// The cache as it is configured; `None` if it is turned off (R209).
     pub(crate) fn of(config: &Config) -> Option<Self> {
         (!config.facts_ttl.is_zero()).then(|| Self {
@@ -120,8 +131,11 @@ impl App {
         let flight = cache.flights.join(&key, || {
             shared = Shared::Own;
             let (app, fan, key) = (Arc::clone(self), fan.clone(), key.clone());
-            async move { Arc::new(app.land(fan, &key, tolerance).await) }
+            request::carried(async move { Arc::new(app.land(fan, &key, tolerance).await) })
         });
+        if shared == Shared::Collapsed {
+            request::count(metrics::Route::coalesced);
+        }
         let Some(landed) = flight.landed().await else {
             tracing::error!(key, "a round ended in a panic");
             return respond::internal_error();
@@ -375,11 +389,15 @@ pub(super) struct Report {
 
 /// What `cache` holds, for the estate page.
 pub(super) async fn held(cache: Option<&AnswerCache>) -> Option<page::Cache> {
-    let stats = cache?.answers.stats().await;
+    let CacheUse {
+        entries,
+        stale,
+        bytes,
+    } = cache?.use_of().await;
     Some(page::Cache {
-        entries: stats.entries,
-        stale: stats.stale_entries,
-        bytes: stats.bytes,
+        entries,
+        stale,
+        bytes,
     })
 }
 

@@ -19,7 +19,7 @@ use super::rounds::Completeness;
 use super::serve::App;
 use super::stream::{AHEAD, Begun, Streamed};
 use crate::upstream::{Asked, Failure, Pool, Received, Room};
-use crate::work;
+use crate::{request, work};
 
 /// What a round came to.
 #[derive(Debug, Clone)]
@@ -268,6 +268,7 @@ impl App {
             let (settings, plan) = (Arc::clone(&self.settings), Arc::clone(fan));
             let (map, shares) = (gathered.map.clone(), gathered.shares.clone());
             let limits: Vec<_> = asks.iter().map(Ask::limit).collect();
+            let began = Instant::now();
             let merged;
             (round, merged) = work::run(size(&round), move || {
                 let parts: Vec<_> = round.iter().map(Asked::part).collect();
@@ -280,6 +281,7 @@ impl App {
                 (round, merged)
             })
             .await;
+            request::count(|route| route.merged(began.elapsed()));
             let Outcome::AskAgain(again) = merged.outcome else {
                 gathered.round = round;
                 return (gathered, merged);
@@ -333,6 +335,7 @@ impl App {
         let mut round = std::mem::take(&mut gathered.round);
         round.sort_by_key(|asked| asked.backend);
         self.upstream.judge(&round);
+        self.count_contributors(&round);
         let (_, without) = split(round);
         let Begun {
             total,
@@ -356,6 +359,7 @@ impl App {
         match merged.outcome {
             Outcome::Answer(answer) => {
                 note_dropped(answer.dropped);
+                self.count_contributors(&round);
                 let (bodies, without) = split(round);
                 Conclusion::Answer {
                     standing: self.standing(

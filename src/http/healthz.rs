@@ -15,6 +15,7 @@ use super::reloads::Reloads;
 use super::replay::Addresses;
 use super::respond;
 use super::rounds::{Completeness, Rounds};
+use crate::metrics::Place;
 use crate::upstream::{self, Standing, Upstream};
 
 /// What is told of a backend that answers a query.
@@ -103,6 +104,15 @@ impl Endpoint {
             "/livez" => Some(Self::Live),
             "/readyz" => Some(Self::Ready),
             _ => None,
+        }
+    }
+
+    /// Where its answers are counted.
+    pub(super) fn place(self) -> Place {
+        match self {
+            Self::Health => Place::Health,
+            Self::Live => Place::Live,
+            Self::Ready => Place::Ready,
         }
     }
 
@@ -251,10 +261,11 @@ mod tests {
             url: "http://puppetdb.example:8080".parse().unwrap(),
             access: crate::config::Access::default(),
         };
-        let upstream = Upstream::new(&Config {
+        let config = Config {
             backends: vec![backend],
             ..Config::default()
-        });
+        };
+        let upstream = Upstream::new(&config);
         let draining = AtomicBool::new(false);
         let watched = Watched {
             upstream: &upstream,

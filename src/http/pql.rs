@@ -57,7 +57,7 @@ impl App {
         if let Some(known) = self.translations.get(&question) {
             return Ok(known);
         }
-        let taken = self.take_turns(ask, &Turns::Configured, |success| self.read_ast(success));
+        let taken = self.take_turns(ask, &Turns::Configured, |_, success| self.read_ast(success));
         match taken.await {
             Taken::Success(text, without, _) => {
                 self.warn(&without);

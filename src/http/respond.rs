@@ -7,18 +7,21 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{
     AGE, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH,
-    CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, REFERRER_POLICY,
-    RETRY_AFTER, VARY, X_CONTENT_TYPE_OPTIONS,
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, GetAll, HeaderMap, HeaderName, HeaderValue,
+    REFERRER_POLICY, RETRY_AFTER, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{Response, StatusCode};
 use pdbmux_core::Refusal;
 use pdbmux_core::merge::fold::FoldError;
+use pdbmux_core::plan::Doubt;
 
 use super::body::Body;
 use super::origin::Origin;
 use super::parameters::Unread;
 use super::partial::UnknownWish;
 use super::replay::Addresses;
+use crate::metrics::Tier;
+use crate::request::X_REQUEST_ID;
 use crate::upstream::Received;
 
 /// PuppetDB's own content type of a success, which some clients compare as a whole (R012).
@@ -31,6 +34,9 @@ const X_RECORDS: HeaderName = HeaderName::from_static("x-records");
 const X_BACKENDS: HeaderName = HeaderName::from_static("x-backends");
 const X_MISSING: HeaderName = HeaderName::from_static("x-pdbmux-missing");
 const X_EXACT: HeaderName = HeaderName::from_static("x-pdbmux-exact");
+
+/// How a doubt is told, before its word.
+const DOUBT: &str = "no; reason=";
 
 const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
 const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
@@ -82,7 +88,7 @@ pub(crate) fn qualified(
     let headers = response.headers_mut();
     name_missing(headers, missing);
     for doubt in doubts {
-        if let Ok(value) = HeaderValue::try_from(format!("no; reason={doubt}")) {
+        if let Ok(value) = HeaderValue::try_from(format!("{DOUBT}{doubt}")) {
             headers.append(X_EXACT, value);
         }
     }
@@ -98,6 +104,37 @@ pub(crate) fn lacking(mut response: Response<Body>, more: Vec<(String, String)>)
         known.0.dedup_by(|a, b| a.0 == b.0);
     }
     response
+}
+
+/// The same answer, saying by which id its request is known.
+pub(crate) fn identified(mut response: Response<Body>, id: &HeaderValue) -> Response<Body> {
+    let headers = response.headers_mut();
+    headers.insert(X_REQUEST_ID, id.clone());
+    response
+}
+
+/// Where an answer's head says that it comes from, if that is a matter of the cache.
+pub(crate) fn tier(headers: &HeaderMap) -> Option<Tier> {
+    match headers.get(X_CACHE)?.as_bytes() {
+        b"hit" => Some(Tier::Hit),
+        b"stale" => Some(Tier::Stale),
+        _ => Some(Tier::Miss),
+    }
+}
+
+/// The backends that an answer's head names as missing, each with one word why.
+pub(crate) fn missing(headers: &HeaderMap) -> GetAll<'_, HeaderValue> {
+    headers.get_all(X_MISSING)
+}
+
+/// What an answer's head says is to be doubted, one word each.
+pub(crate) fn doubts(headers: &HeaderMap) -> impl Iterator<Item = &'static str> {
+    let lines = headers.get_all(X_EXACT).into_iter();
+    let words = lines.filter_map(|line| line.to_str().ok()?.strip_prefix(DOUBT));
+    words.filter_map(|word| {
+        let reasons = Doubt::ALL.iter().map(|doubt| doubt.reason());
+        reasons.into_iter().find(|reason| *reason == word)
+    })
 }
 
 /// The same answer, saying where it comes from and how old it is in whole seconds (R221).

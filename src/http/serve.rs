@@ -18,7 +18,7 @@ use pdbmux_core::settings::Settings;
 use super::admin::Estates;
 use super::body::Body;
 use super::cached::AnswerCache;
-use super::door::{Door, Lead, Peer, Place, Refused};
+use super::door::{Door, Lead, Peer, Place, Refused, Sharing};
 use super::encoding::{Accepted, Compression};
 use super::explain;
 use super::fan::{Conclusion, Without};
@@ -30,10 +30,12 @@ use super::reloads::Reloads;
 use super::replay::Addresses;
 use super::respond;
 use super::rounds::Rounds;
+use super::seeing::Seeing;
 use super::server::Patience;
 use crate::config::Config;
 use crate::descriptors;
-use crate::upstream::{Failure, Freshness, Upstream};
+use crate::metrics::{self, Denied, Metrics, Shed};
+use crate::upstream::{Asked, Failure, Freshness, Upstream};
 
 /// Everything that a request needs.
 #[derive(Debug)]
@@ -41,6 +43,7 @@ pub(crate) struct App {
     config: Config,
     pub(super) settings: Arc<Settings>,
     pub(super) upstream: Arc<Upstream>,
+    pub(super) seeing: Arc<Seeing>,
     pub(super) freshness: Arc<Freshness>,
     pub(super) addresses: Addresses,
     pub(super) translations: Arc<Translations>,
@@ -68,23 +71,25 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(config: Config) -> Arc<Self> {
-        Self::build(config, None)
+    /// The application of a configuration, counted in `metrics`.
+    pub(crate) fn new(config: Config, metrics: &Arc<Metrics>) -> Arc<Self> {
+        Self::build(config, metrics, None)
     }
 
     /// The application of another configuration. What it has in common with this one it keeps:
     /// connections to backends, the answers and the knowledge that are still right, and every count.
     pub(crate) fn following(&self, config: Config) -> Arc<Self> {
-        Self::build(config, Some(self))
+        Self::build(config, self.metrics(), Some(self))
     }
 
-    fn build(config: Config, before: Option<&Self>) -> Arc<Self> {
-        let upstream = Upstream::following(&config, before.map(|before| &*before.upstream));
+    fn build(config: Config, metrics: &Arc<Metrics>, before: Option<&Self>) -> Arc<Self> {
+        let earlier = before.map(|before| &*before.upstream);
+        let upstream = Upstream::following(&config, metrics, earlier);
         let settings = Arc::new(config.settings());
         let (asked, known) = (Arc::clone(&upstream), Arc::clone(&settings));
-        let ttl = config.freshness_ttl;
-        let freshness = Freshness::new(asked, known, ttl, config.max_listed_nodes);
+        let freshness = Freshness::new(asked, known, &config, metrics);
         let (asked, known) = (Arc::clone(&upstream), Arc::clone(&settings));
+        let ttl = config.freshness_ttl;
         let estates = Estates::new(asked, Arc::clone(&freshness), known, ttl);
         // What is known of backends and their records is right as long as answers are the same.
         let like = before.filter(|before| before.config.answers_like(&config));
@@ -96,6 +101,7 @@ impl App {
             settings,
             estates,
             freshness,
+            seeing: Seeing::new(&config, metrics),
             addresses: Addresses::new(upstream.addresses()),
             translations: like.map_or_else(Arc::default, |like| Arc::clone(&like.translations)),
             rounds: before.map_or_else(Arc::default, |before| Arc::clone(&before.rounds)),
@@ -136,6 +142,15 @@ impl App {
         &self.reloads
     }
 
+    /// Takes in that the configuration was read again: it is taken, or why not.
+    pub(crate) fn reloaded(&self, outcome: Result<(), String>) {
+        self.metrics().config_reloaded(match outcome {
+            Ok(()) => metrics::Reload::Succeeded,
+            Err(_) => metrics::Reload::Failed,
+        });
+        self.reloads.count(outcome);
+    }
+
     /// The backends that requests are answered from.
     pub(crate) fn upstream(&self) -> &Arc<Upstream> {
         &self.upstream
@@ -149,6 +164,11 @@ impl App {
     /// Most connections of clients.
     pub(crate) fn max_connections(&self) -> usize {
         self.max_connections
+    }
+
+    /// What is counted in this process.
+    pub(crate) fn metrics(&self) -> &Arc<Metrics> {
+        &self.seeing.metrics
     }
 
     /// Tells those who ask that this process is about to end.
@@ -183,17 +203,29 @@ impl App {
     pub(crate) async fn answer(
         self: &Arc<Self>,
         peer: Arc<Peer>,
+        request: Request<Incoming>,
+    ) -> Response<Body> {
+        let watch = self.seeing.watch(&request);
+        let sharing = self.door.sharing(&request);
+        let answer = self.answer_in_any_case(&peer, &sharing, request);
+        let response = watch.request().follow(answer).await;
+        respond::door::shared(watch.answered(response), &sharing)
+    }
+
+    async fn answer_in_any_case(
+        self: &Arc<Self>,
+        peer: &Arc<Peer>,
+        sharing: &Sharing,
         mut request: Request<Incoming>,
     ) -> Response<Body> {
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let accepted = Accepted::by(&request);
-        let sharing = self.door.sharing(&request);
         let handled = AssertUnwindSafe(async {
             let admitted = if self.door.is_preflight(&request) {
-                Err(respond::door::preflight(&sharing, request.headers()))
+                Err(respond::door::preflight(sharing, request.headers()))
             } else {
-                let admitted = self.admit(&peer, &mut request).await;
-                admitted.map_err(|why| respond::door::refused(&why))
+                let admitted = self.admit(peer, &mut request).await;
+                admitted.map_err(|why| self.refuse(&why))
             };
             let place = match admitted {
                 Ok(place) => place,
@@ -214,7 +246,6 @@ impl App {
             tracing::error!(%method, path = uri.path(), "a request ended in a panic");
             respond::internal_error()
         });
-        let response = respond::door::shared(response, &sharing);
         let status = response.status().as_u16();
         tracing::debug!(%method, path = uri.path(), status, "answered");
         response
@@ -234,6 +265,17 @@ impl App {
         }
     }
 
+    fn refuse(&self, why: &Refused) -> Response<Body> {
+        match why {
+            Refused::Crowd(crowd) => self.metrics().shed(crowd.lack()),
+            Refused::Unlisted(_) => self.metrics().denied(Denied::Unlisted),
+            Refused::Bare(_) => self.metrics().denied(Denied::Bare),
+            Refused::Unknown(_) => self.metrics().denied(Denied::Unknown),
+            Refused::Outside | Refused::Broken(_) => {}
+        }
+        respond::door::refused(why)
+    }
+
     async fn handle(
         self: &Arc<Self>,
         request: Request<Incoming>,
@@ -241,9 +283,15 @@ impl App {
     ) -> Response<Body> {
         let path = request.uri().path().to_owned();
         if let Some(endpoint) = Endpoint::at(&path) {
+            self.seeing.found(endpoint.place());
             return endpoint.answer(request.method(), self.watched()).await;
         }
-        let route = match Route::find(&path) {
+        let found = Route::find(&path);
+        self.seeing.found(match &found {
+            Ok(Some(route)) => metrics::Place::Row(route.number),
+            Ok(None) | Err(_) => metrics::Place::Unknown,
+        });
+        let route = match found {
             Ok(Some(route)) if route.row.rule != Rule::Write => route,
             found => {
                 let (head, body) = request.into_parts();
@@ -330,7 +378,10 @@ impl App {
             Conclusion::Replay(received) => respond::replayed(&received, &self.addresses),
             Conclusion::Nothing(missing) => respond::bad_gateway(&missing),
             Conclusion::Unfoldable(error) => respond::unfoldable(&error),
-            Conclusion::Full(waited) => respond::no_room(waited),
+            Conclusion::Full(waited) => {
+                self.metrics().shed(Shed::Memory);
+                respond::no_room(waited)
+            }
         }
     }
 
@@ -341,6 +392,10 @@ impl App {
     }
 
     pub(super) fn warn(&self, without: &Without) {
+        for (backend, failure) in without {
+            let backend = self.upstream.backend(*backend);
+            backend.counts.missing(failure.outcome());
+        }
         // That one is out of service was logged when it went.
         let failed = without
             .iter()
@@ -359,6 +414,18 @@ impl App {
                 status,
                 "a backend does not let pdbmux ask: is it in the backend's allow-list?"
             );
+        }
+    }
+
+    /// Counts whose answers went into that to a round, which is in configured order: each once, whatever
+    /// it was asked.
+    pub(super) fn count_contributors(&self, round: &[Asked]) {
+        let parts = round.iter().map(Asked::part);
+        let mut last = None;
+        for part in parts.filter(|part| part.reply.is_some_and(|reply| reply.is_success())) {
+            if last.replace(part.backend) != Some(part.backend) {
+                self.upstream.backend(part.backend).counts.contributed();
+            }
         }
     }
 

@@ -174,7 +174,14 @@ impl Client {
             inside,
             ..
         } = self;
-        let head = current.app().patience().head;
+        let app = current.app();
+        let head = app.patience().head;
+        let _counted = match audience {
+            Audience::Clients => Some(app.metrics().connection()),
+            Audience::Operators => None,
+        };
+        // Not kept beyond its own time.
+        drop(app);
         let io = TokioIo::new(Watched::new(stream, Arc::clone(&pace)));
         let service = {
             let pace = Arc::clone(&pace);

@@ -43,7 +43,7 @@ impl App {
             Err(conclusion) => return self.respond(conclusion),
         };
         let ask = &foundation.known.put_into(ask);
-        let taken = self.take_turns(ask, turns, |success| self.pass(success));
+        let taken = self.take_turns(ask, turns, |backend, success| self.pass(backend, success));
         match taken.await {
             Taken::Success(passed, without, skipped) => {
                 self.warn(&without);
@@ -77,7 +77,7 @@ impl App {
 
     /// Learns whether there is what a path names; the answer, if there is not.
     pub(super) async fn parent(&self, ask: &Ask, turns: &Turns) -> Option<Response<Body>> {
-        let taken = self.take_turns(ask, turns, |success| self.upstream.receive(success));
+        let taken = self.take_turns(ask, turns, |_, success| self.upstream.receive(success));
         match taken.await {
             Taken::Success(_, without, _) => {
                 self.warn(&without);
@@ -93,7 +93,7 @@ impl App {
         &self,
         ask: &Ask,
         turns: &Turns,
-        take: impl Fn(Response<Incoming>) -> R,
+        take: impl Fn(BackendId, Response<Incoming>) -> R,
     ) -> Taken<T>
     where
         R: Future<Output = Result<T, Failure>>,
@@ -104,17 +104,19 @@ impl App {
         for backend in order {
             let (via, opened) = self.upstream.open(backend, ask).await;
             let result = match opened {
-                Ok(response) if response.status().is_success() => match take(response).await {
-                    Ok(taken) => {
-                        self.upstream.judge_turns(&round);
-                        self.upstream.judge_successes(&[via]);
-                        // To have nothing of what was asked is no failure.
-                        let (_, mut without) = split(round);
-                        without.retain(|(_, failure)| !matches!(failure, Failure::Status(404)));
-                        return Taken::Success(taken, without, pool.skipped);
+                Ok(response) if response.status().is_success() => {
+                    match take(backend, response).await {
+                        Ok(taken) => {
+                            self.upstream.judge_turns(&round);
+                            self.upstream.judge_successes(&[via]);
+                            // To have nothing of what was asked is no failure.
+                            let (_, mut without) = split(round);
+                            without.retain(|(_, failure)| !matches!(failure, Failure::Status(404)));
+                            return Taken::Success(taken, without, pool.skipped);
+                        }
+                        Err(failure) => Err(failure),
                     }
-                    Err(failure) => Err(failure),
-                },
+                }
                 Ok(response) => self.upstream.receive(response).await,
                 Err(failure) => Err(failure),
             };
@@ -198,7 +200,11 @@ impl App {
     /// Passes a success on, once its first bytes are there: until then a backend that breaks off,
     /// or sends neither JSON nor the script that metrics are wrapped in under `callback` (trap T75),
     /// has failed like any other and the next can take its turn (ruling 12).
-    async fn pass(&self, response: Response<Incoming>) -> Result<Response<Body>, Failure> {
+    async fn pass(
+        &self,
+        backend: BackendId,
+        response: Response<Incoming>,
+    ) -> Result<Response<Body>, Failure> {
         let (head, mut body) = response.into_parts();
         let length = length(&head.headers);
         let first = self.upstream.next_bytes(&mut body).await.transpose()?;
@@ -207,6 +213,7 @@ impl App {
             let (line, column) = (1, 1);
             return Err(Failure::Damaged(Damage::Malformed { line, column }));
         }
+        self.upstream.backend(backend).counts.contributed();
         let rest = arriving(Arc::clone(&self.upstream), body);
         let bytes = stream::once(future::ready(Ok(first))).chain(rest);
         Ok(respond::passed(&head.headers, Body::passing(bytes, length)))

@@ -18,6 +18,8 @@ use super::places::{Place, Stay};
 use super::room::{Hold, NoRoom, Room};
 use super::{Failure, Incoming, Member, Upstream, Via};
 use crate::config::Coding;
+use crate::metrics::Outcome;
+use crate::request;
 
 const AGENT: &str = concat!("pdbmux/", env!("CARGO_PKG_VERSION"));
 
@@ -205,10 +207,22 @@ impl Upstream {
         place: Place,
         since: Instant,
     ) -> Result<Response<Incoming>, Failure> {
+        // Apart from the wait for a place.
+        let (mut counted, began) = (member.counts.asked(), Instant::now());
         let limits = Limits::since(since, member.timeout);
-        let mut response = self.send(member, sent, limits).await?;
+        let mut response = match self.send(member, sent, limits).await {
+            Ok(response) => response,
+            Err(failure) => {
+                counted.ends(failure.outcome());
+                return Err(failure);
+            }
+        };
+        counted.head(began.elapsed());
         response.body_mut().place = Some(place);
         let status = effective_status(response.status().as_u16());
+        response
+            .body_mut()
+            .counted(counted, Outcome::of_status(status));
         *response.status_mut() = status
             .try_into()
             .map_err(|error| Failure::Unsendable(http::Error::from(error)))?;
@@ -247,6 +261,7 @@ impl Upstream {
                 .body(Full::from(body)),
         };
         let mut request = request.map_err(Failure::Unsendable)?;
+        request::tell(request.headers_mut());
         let told = credentials.add_to(request.headers_mut());
         told.map_err(Failure::Credentials)?;
         let answered = connections.send(url, request, limits).await;
@@ -279,7 +294,7 @@ impl Upstream {
         let fits =
             promised.is_none_or(|length| room.take(usize::try_from(length).unwrap_or(usize::MAX)));
         if fits && promised.is_some_and(|length| length > max as u64) {
-            return Err(Failure::TooLong(max));
+            return Err(body.given_up(Failure::TooLong(max)));
         }
         let Some(first) = self.next_bytes(&mut body).await.transpose()? else {
             return Ok((Bytes::new(), None));
@@ -306,7 +321,7 @@ impl Upstream {
         let mut next = Some(beginning);
         while let Some(bytes) = next {
             if whole.len() + bytes.len() > max_body {
-                return Err(Failure::TooLong(max_body));
+                return Err(body.given_up(Failure::TooLong(max_body)));
             }
             let length = whole.len() + bytes.len();
             let more = body.size_hint();
@@ -316,7 +331,7 @@ impl Upstream {
             match hold.grow(room, length, promised).await {
                 Ok(()) => {}
                 Err(NoRoom::Streams) => fits = false,
-                Err(NoRoom::Refused) => return Err(Failure::NoRoom(timeout)),
+                Err(NoRoom::Refused) => return Err(body.given_up(Failure::NoRoom(timeout))),
             }
             if whole.is_empty() {
                 whole.reserve(length + promised.min(FIRST_ROOM));

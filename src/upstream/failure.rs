@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::client::TlsError;
 use super::credentials::CredentialsError;
 use crate::gzip;
+use crate::metrics::Outcome;
 
 /// Why a backend gave no usable answer. Its text is for the log: it may name addresses.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +62,27 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// As what it is counted.
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            Self::Unsendable(_) => Outcome::Unsendable,
+            Self::Unconnected(_) => Outcome::Unconnected,
+            Self::Unanswered(_) => Outcome::Unanswered,
+            Self::Tls(_) => Outcome::Tls,
+            Self::Credentials(_) => Outcome::Credentials,
+            Self::Timeout(_) => Outcome::Timeout,
+            Self::Cut(_) | Self::Gzip(gzip::Damage::Cut) => Outcome::Cut,
+            Self::Gzip(gzip::Damage::Malformed) | Self::Damaged(_) => Outcome::Damaged,
+            Self::Encoding(_) => Outcome::Encoding,
+            Self::TooLong(_) => Outcome::TooLong,
+            Self::NoRoom(_) => Outcome::NoRoom,
+            Self::NoPlace(_) => Outcome::Busy,
+            Self::Status(status) => Outcome::of_status(*status),
+            Self::Unlisted => Outcome::Unlisted,
+            Self::OutOfService => Outcome::OutOfService,
+        }
+    }
+
     /// Whether it tells of the backend, and not of the question, of the configuration or of what there
     /// is room for here.
     pub(super) fn is_of_backend(&self) -> bool {

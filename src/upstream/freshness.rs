@@ -1,11 +1,11 @@
 //! The freshness map: kept for its time, built once for all who wait.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use pdbmux_core::merge::owners::history::{Pasts, check_hashes, spans_ask};
-use pdbmux_core::merge::owners::{FreshnessMap, Shares};
+use pdbmux_core::merge::owners::{Census, FreshnessMap, Shares};
 use pdbmux_core::plan::{Ask, freshness_ask};
 use pdbmux_core::round::{BackendId, Reply};
 use pdbmux_core::settings::Settings;
@@ -13,14 +13,17 @@ use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use super::{Room, Upstream};
+use crate::config::Config;
 use crate::flight::{Flight, Flights};
-use crate::work;
+use crate::metrics::{Estate, EstateOfBackend, Metrics};
+use crate::{request, work};
 
 /// Whose data is newest, as far as it is known (R044).
 #[derive(Debug)]
 pub struct Freshness {
     upstream: Arc<Upstream>,
     settings: Arc<Settings>,
+    metrics: Arc<Metrics>,
     ttl: Duration,
     /// Most certnames of one list, where times can stand for it.
     most_listed: usize,
@@ -46,19 +49,21 @@ struct Division {
 }
 
 impl Freshness {
-    /// A map of the nodes of `upstream`, each copy of it used for `ttl`. Shares list no more than
-    /// `most_listed` certnames where times can stand for them.
+    /// A map of the nodes of `upstream`, each copy of it used for the time that is configured. Shares
+    /// list no more certnames than is configured where times can stand for them. `metrics` are told how
+    /// the nodes are spread.
     pub fn new(
         upstream: Arc<Upstream>,
         settings: Arc<Settings>,
-        ttl: Duration,
-        most_listed: usize,
+        config: &Config,
+        metrics: &Arc<Metrics>,
     ) -> Arc<Self> {
         Arc::new(Self {
             upstream,
             settings,
-            ttl,
-            most_listed,
+            metrics: Arc::clone(metrics),
+            ttl: config.freshness_ttl,
+            most_listed: config.max_listed_nodes,
             state: Mutex::default(),
             builds: Flights::new(),
         })
@@ -257,7 +262,8 @@ impl Freshness {
     }
 
     fn join(self: &Arc<Self>) -> Arc<Flight<Arc<FreshnessMap>>> {
-        self.builds.join("", || Arc::clone(self).build())
+        self.builds
+            .join("", || request::carried(Arc::clone(self).build()))
     }
 
     async fn build(self: Arc<Self>) -> Arc<FreshnessMap> {
@@ -279,9 +285,35 @@ impl Freshness {
             .iter()
             .map(|asked| asked.part().reply.map_or(0, |r| r.body.len()))
             .sum();
-        let map = Arc::new(work::run(size, move || read(&round)).await);
+        let (map, census) = work::run(size, move || {
+            let map = read(&round);
+            let census = map.census();
+            (Arc::new(map), census)
+        })
+        .await;
+        // Where nobody answered, nothing was learnt.
+        if !census.backends.is_empty() {
+            self.metrics.learn_estate(self.estate(census));
+        }
         self.state().map = Some((started, Arc::clone(&map)));
         map
+    }
+}
+
+impl Freshness {
+    fn estate(&self, census: Census) -> Estate {
+        let backends = census.backends.into_iter().map(|of| EstateOfBackend {
+            name: self.upstream.backend(of.backend).name.clone(),
+            nodes: of.owned + of.stale,
+            owned: of.owned,
+            stale: of.stale,
+        });
+        Estate {
+            when: SystemTime::now(),
+            nodes: census.nodes,
+            shared: census.shared,
+            backends: backends.collect(),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ mod member;
 
 use std::collections::VecDeque;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -26,6 +27,7 @@ use super::places::{Place, Stay};
 use super::room::Room;
 use super::{Failure, Incoming, Upstream, Via, trace};
 use crate::config::{Config, Group};
+use crate::metrics;
 use budget::Budget;
 
 pub(super) use member::Means;
@@ -38,6 +40,8 @@ pub struct Backend {
     pub id: BackendId,
     /// Its name in answers and logs: a PuppetDB's, or a group's.
     pub name: String,
+    /// What is counted of its answers; the questions are of its members.
+    pub counts: Arc<metrics::Backend>,
     /// Whether an answer without it is none.
     pub is_required: bool,
     members: Vec<Member>,
@@ -117,6 +121,7 @@ impl Backend {
         Self {
             id,
             name: group.name.to_owned(),
+            counts: means.metrics.backend(group.name),
             is_required: group.is_required(),
             members: members.collect(),
             preferred: AtomicUsize::new(0),
@@ -293,7 +298,10 @@ impl Upstream {
         };
         let result = match place {
             Ok(place) => self.begin(member, &sent, place, began).await,
-            Err(failure) => Err(failure),
+            Err(failure) => {
+                member.counts.asked().ends(failure.outcome());
+                Err(failure)
+            }
         };
         Head {
             member,

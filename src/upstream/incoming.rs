@@ -14,6 +14,7 @@ use tokio::task::coop;
 use super::places::Place;
 use super::{Failure, client};
 use crate::gzip::Gunzip;
+use crate::metrics::{Asking, Outcome};
 
 /// The body of an answer as it arrives, decompressed. An error in it is the last that it gives.
 #[derive(Debug)]
@@ -22,10 +23,18 @@ pub struct Incoming {
     coding: Coding,
     /// What was read of it already.
     ahead: Option<Bytes>,
+    counted: Option<Counted>,
     /// Longest wait for the next part of it.
     pub(super) timeout: Duration,
     /// Among those of its backend, until it is read or given up.
     pub(super) place: Option<Place>,
+}
+
+/// The count of the question that is answered, and what it is counted as once the body is whole.
+#[derive(Debug)]
+struct Counted {
+    asking: Asking,
+    whole: Outcome,
 }
 
 #[derive(Debug)]
@@ -61,6 +70,7 @@ impl Incoming {
                 sent,
                 coding,
                 ahead: None,
+                counted: None,
                 timeout,
                 place: None,
             },
@@ -75,6 +85,38 @@ impl Incoming {
             self.ahead = frame.into_data().ok();
         }
         Ok(())
+    }
+
+    /// Counts the question under `asking`, as `whole` if the body comes to its end.
+    pub(super) fn counted(&mut self, mut asking: Asking, whole: Outcome) {
+        if self.sent.is_end_stream() {
+            asking.ends(whole);
+        }
+        self.counted = Some(Counted { asking, whole });
+    }
+
+    /// Takes in that the body is of no use, and gives back why.
+    pub(super) fn given_up(&mut self, why: Failure) -> Failure {
+        if let Some(counted) = &mut self.counted {
+            counted.asking.ends(why.outcome());
+        }
+        why
+    }
+
+    /// Takes in what came of the connection.
+    fn count(&mut self, frame: Option<&Result<Frame<Bytes>, Failure>>) {
+        let is_over = self.sent.is_end_stream();
+        let Some(Counted { asking, whole }) = &mut self.counted else {
+            return;
+        };
+        match frame {
+            Some(Ok(frame)) => asking.received(frame.data_ref().map_or(0, Bytes::len)),
+            Some(Err(failure)) => asking.ends(failure.outcome()),
+            None => {}
+        }
+        if is_over && !matches!(frame, Some(Err(_))) {
+            asking.ends(*whole);
+        }
     }
 }
 
@@ -91,35 +133,41 @@ impl Body for Incoming {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
-        let Self {
-            sent,
-            coding,
-            ahead,
-            ..
-        } = self.get_mut();
-        if let Some(bytes) = ahead.take() {
+        let this = self.get_mut();
+        if let Some(bytes) = this.ahead.take() {
             return Poll::Ready(Some(Ok(Frame::data(bytes))));
         }
-        let mut sent = Pin::new(sent);
-        let Coding::Gzip(gunzip) = coding else {
-            return sent.poll_frame(context);
-        };
         loop {
-            // A few compressed bytes can be work for long, which others of this worker wait for.
-            let turn = ready!(coop::poll_proceed(context));
-            if let Some(piece) = gunzip.piece().map_err(Failure::Gzip).transpose() {
-                turn.made_progress();
-                return Poll::Ready(Some(piece.map(Frame::data)));
-            }
-            match ready!(sent.as_mut().poll_frame(context)) {
+            let turn = match &mut this.coding {
+                Coding::Identity => None,
+                Coding::Gzip(gunzip) => {
+                    // A few compressed bytes can be work for long, which others of this worker wait
+                    // for.
+                    let turn = ready!(coop::poll_proceed(context));
+                    if let Some(piece) = gunzip.piece().transpose() {
+                        turn.made_progress();
+                        let piece = piece.map_err(|damage| this.given_up(Failure::Gzip(damage)));
+                        return Poll::Ready(Some(piece.map(Frame::data)));
+                    }
+                    Some(turn)
+                }
+            };
+            let frame = ready!(Pin::new(&mut this.sent).poll_frame(context));
+            this.count(frame.as_ref());
+            let Coding::Gzip(gunzip) = &mut this.coding else {
+                return Poll::Ready(frame);
+            };
+            match frame {
                 Some(Ok(frame)) => gunzip.feed(frame.into_data().unwrap_or_default()),
                 Some(Err(failure)) => return Poll::Ready(Some(Err(failure))),
                 None => {
                     let end = gunzip.end().map_err(Failure::Gzip);
-                    return Poll::Ready(end.err().map(Err));
+                    return Poll::Ready(end.err().map(|failure| Err(this.given_up(failure))));
                 }
             }
-            turn.made_progress();
+            if let Some(turn) = turn {
+                turn.made_progress();
+            }
         }
     }
 

@@ -77,6 +77,15 @@ impl Memory {
     }
 }
 
+impl Memory {
+    /// How much there is at all and how much is taken, in bytes, if it is bounded.
+    pub(super) fn taken(&self) -> Option<(usize, usize)> {
+        let Bounded { left, whole } = self.0.as_ref()?;
+        let taken = whole.saturating_sub(left.available_permits());
+        Some((whole * UNIT, taken * UNIT))
+    }
+}
+
 impl Room {
     /// Room for this many bytes, after which what is left is streamed.
     pub fn of(bytes: usize) -> Self {

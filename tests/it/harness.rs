@@ -46,6 +46,7 @@ impl Pdbmux {
             access: pdbmux::config::Access::default(),
         });
         let mut config = Config {
+            admin_listen: Some("127.0.0.1:0".parse().unwrap()),
             listen: vec!["127.0.0.1:0".parse().unwrap()],
             backends: backends.collect(),
             // Stubs are no whole PuppetDBs: they answer what a test scripts.

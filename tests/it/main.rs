@@ -46,6 +46,7 @@ mod refusals;
 mod reload;
 mod report;
 mod requirements;
+mod seeing;
 mod shape;
 mod source_fact;
 mod stream;

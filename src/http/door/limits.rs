@@ -10,6 +10,7 @@ use tokio::time::timeout;
 
 use super::Peer;
 use crate::config::{DoorConfig, duration};
+use crate::metrics::Shed;
 
 /// The bounds on requests that are answered or wait.
 #[derive(Debug)]
@@ -157,6 +158,15 @@ impl Drop for Waiting<'_> {
 }
 
 impl Crowd {
+    /// What there is too little of.
+    pub(crate) fn lack(&self) -> Shed {
+        match self {
+            Self::Late { .. } => Shed::QueueTime,
+            Self::Long { .. } => Shed::QueueLength,
+            Self::Greedy(_) => Shed::PerClient,
+        }
+    }
+
     /// When a client may try again: once those who wait now are through, or gone.
     pub(crate) fn retry_after(&self) -> Duration {
         match self {

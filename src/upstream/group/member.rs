@@ -14,6 +14,7 @@ use super::super::credentials::Credentials;
 use super::super::failure::Failure;
 use super::super::places::{Place, Places, Stay};
 use crate::config::{Access, BackendConfig, BaseUrl, Coding, Config};
+use crate::metrics::{self, Metrics};
 
 /// One PuppetDB by its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,6 +39,8 @@ pub struct Member {
     pub id: MemberId,
     /// The name it is configured by, which answers and headers show if it is in no group.
     pub name: String,
+    /// What is counted of it.
+    pub(in crate::upstream) counts: Arc<metrics::Backend>,
     pub(in crate::upstream) url: BaseUrl,
     /// How it is reached, with what holds for all.
     pub(in crate::upstream) access: Access,
@@ -57,6 +60,7 @@ pub struct Member {
 pub(in crate::upstream) struct Means<'m> {
     pub(in crate::upstream) names: Resolve,
     pub(in crate::upstream) trusted: Arc<RootCertStore>,
+    pub(in crate::upstream) metrics: &'m Metrics,
     /// What was before. Connections to a PuppetDB that is reached as it was are kept, and the places
     /// there.
     pub(in crate::upstream) before: Option<&'m Upstream>,
@@ -95,6 +99,7 @@ impl Member {
         };
         let member = Self {
             id,
+            counts: means.metrics.backend(&name),
             name,
             url,
             connections,

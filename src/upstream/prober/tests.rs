@@ -99,14 +99,15 @@ fn logged(statuses: &[Option<u16>]) -> (Vec<String>, State) {
         .with_target(false)
         .without_time()
         .finish();
-    let upstream = Upstream::new(&Config {
+    let config = Config {
         backends: vec![BackendConfig {
             name: "pdb-a".to_owned(),
             url: "http://puppetdb.example:8080".parse().unwrap(),
             access: crate::config::Access::default(),
         }],
         ..Config::default()
-    });
+    };
+    let upstream = Upstream::new(&config);
     let member = upstream.members().next().unwrap().id;
     tracing::subscriber::with_default(subscriber, || {
         for status in statuses {

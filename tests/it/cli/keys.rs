@@ -169,6 +169,7 @@ const SPECIFIED: &[(&str, &str, &str, Option<&str>, &str)] = &[
     ),
     ("", "log_format", "PDBMUX_LOG_FORMAT", None, "text"),
     ("", "log_level", "PDBMUX_LOG_LEVEL", None, "info"),
+    ("", "request_ids", "PDBMUX_REQUEST_IDS", None, "false"),
 ];
 
 #[test]

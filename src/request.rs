@@ -1,0 +1,108 @@
+//! What is known of the request that a task works for.
+//!
+//! A request carries this with its task, so that asking backends, counting and logging need no hand
+//! in it. Work that is done for several goes on under the one that began it.
+
+mod id;
+mod trace_context;
+
+use std::sync::{Arc, OnceLock};
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use tokio::time::Instant;
+
+use crate::metrics::Route;
+use trace_context::TraceContext;
+
+pub(crate) use id::Ids;
+
+/// The header that an id comes and goes by.
+pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+tokio::task_local! {
+    static CURRENT: Option<Arc<Request>>;
+}
+
+/// One request of a client.
+#[derive(Debug)]
+pub(crate) struct Request {
+    /// When its head had come.
+    pub(crate) began: Instant,
+    pub(crate) method: Method,
+    /// A token that says which one it is, here and at the backends, where requests have one.
+    pub(crate) id: Option<HeaderValue>,
+    /// The trace that it is part of, if its client told one.
+    trace: Option<Box<TraceContext>>,
+    /// The counts of the place that answers it, once that is known.
+    route: OnceLock<Arc<Route>>,
+}
+
+impl Request {
+    /// A request with this head. It has an id if there is something that makes `ids`.
+    pub(crate) fn new<B>(head: &http::Request<B>, ids: Option<&Ids>) -> Arc<Self> {
+        let headers = head.headers();
+        let told = headers.get(X_REQUEST_ID).filter(|id| id::is_sane(id));
+        let id = |ids: &Ids| told.cloned().unwrap_or_else(|| ids.next());
+        Arc::new(Self {
+            began: Instant::now(),
+            method: head.method().clone(),
+            id: ids.map(id),
+            trace: TraceContext::of(headers).map(Box::new),
+            route: OnceLock::new(),
+        })
+    }
+
+    /// The counts of the place that answers it, if it has come to one.
+    pub(crate) fn route(&self) -> Option<&Arc<Route>> {
+        self.route.get()
+    }
+
+    /// Runs `work` for it.
+    pub(crate) fn follow<T>(
+        self: &Arc<Self>,
+        work: impl Future<Output = T>,
+    ) -> impl Future<Output = T> {
+        CURRENT.scope(Some(Arc::clone(self)), work)
+    }
+
+    /// Takes a step of work for it.
+    pub(crate) fn step<T>(self: &Arc<Self>, work: impl FnOnce() -> T) -> T {
+        CURRENT.sync_scope(Some(Arc::clone(self)), work)
+    }
+}
+
+/// `work`, which goes on for this task's request in a task of its own.
+pub(crate) fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> {
+    let current = CURRENT.try_with(Option::clone).unwrap_or_default();
+    CURRENT.scope(current, work)
+}
+
+/// Looks at this task's request, if it works for one.
+pub(crate) fn current<T>(look: impl FnOnce(&Request) -> T) -> Option<T> {
+    let looked = CURRENT.try_with(|current| current.as_deref().map(look));
+    looked.unwrap_or_default()
+}
+
+/// Takes in where this task's request is answered.
+pub(crate) fn found(route: &Arc<Route>) {
+    current(|request| {
+        request.route.get_or_init(|| Arc::clone(route));
+    });
+}
+
+/// Counts something at the place that answers this task's request.
+pub(crate) fn count(count: impl FnOnce(&Route)) {
+    current(|request| request.route().map(|route| count(route)));
+}
+
+/// Tells a backend for which request it is asked.
+pub(crate) fn tell(headers: &mut HeaderMap) {
+    current(|request| {
+        if let Some(id) = &request.id {
+            headers.insert(X_REQUEST_ID, id.clone());
+        }
+        if let Some(trace) = &request.trace {
+            trace.add_to(headers);
+        }
+    });
+}
