@@ -5,7 +5,6 @@ mod drift;
 mod flags;
 mod healthcheck;
 mod init;
-mod log;
 mod pages;
 
 use std::io::{self, Write};
@@ -21,7 +20,6 @@ pub use check::{CheckArgs, ReportFormat};
 pub use drift::{DriftArgs, DriftFormat};
 pub use healthcheck::HealthcheckError;
 pub use init::InitError;
-pub use log::init_log;
 
 /// Serve one PuppetDB query API in front of several PuppetDBs.
 ///

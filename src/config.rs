@@ -47,6 +47,8 @@ pub use value::ValueError;
 /// here costs the kept answers when it changes; one too many would keep wrong ones.
 const BESIDE_ANSWERS: &[&str] = &[
     "request_ids",
+    "access_log",
+    "slow_query",
     "listen",
     "admin_listen",
     "tls_listen",
@@ -175,6 +177,10 @@ pub struct Config {
     pub log_level: String,
     /// Whether each request has an id that is given back, logged and sent to backends.
     pub request_ids: RequestIds,
+    /// Whether and how each request is logged.
+    pub access_log: AccessLog,
+    /// From how long on a request is warned of; 0 means never.
+    pub slow_query: Duration,
 }
 
 /// Whether requests have ids.
@@ -184,6 +190,17 @@ pub enum RequestIds {
     Off,
     /// Each has its own, which is given back, logged and sent to backends.
     On,
+}
+
+/// Whether and how each request is logged, on standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccessLog {
+    /// It is not.
+    Off,
+    /// Lines for people.
+    Text,
+    /// One JSON object a line.
+    Json,
 }
 
 /// How the log is written.
@@ -270,6 +287,8 @@ impl Default for Config {
             log_format: LogFormat::Text,
             log_level: "info".to_owned(),
             request_ids: RequestIds::Off,
+            access_log: AccessLog::Off,
+            slow_query: Duration::ZERO,
         }
     }
 }

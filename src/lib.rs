@@ -12,6 +12,7 @@ mod flight;
 mod gzip;
 mod http;
 pub mod listener;
+pub mod log;
 pub mod metrics;
 pub mod names;
 mod request;

@@ -6,11 +6,12 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Parser;
 use pdbmux::check::{self, CheckError, Paint, Strictness};
-use pdbmux::cli::{self, CheckArgs, Cli, DriftArgs, DriftFormat, Ended, Job, ReportFormat};
+use pdbmux::cli::{CheckArgs, Cli, DriftArgs, DriftFormat, Ended, Job, ReportFormat};
 use pdbmux::config::{Config, Environment, Source};
 use pdbmux::daemon::{self, Manager, Order, Outside};
 use pdbmux::drift::{self, Moves, Question, Verdict};
 use pdbmux::listener::{Audience, Listener};
+use pdbmux::log;
 use pdbmux::names::Names;
 use pdbmux::{demo, descriptors};
 
@@ -44,7 +45,7 @@ async fn serve(
     notes: &[String],
     env: &Environment,
 ) -> anyhow::Result<()> {
-    let set_log_level = cli::init_log(&config);
+    let set_log_level = log::init(&config);
     for note in notes {
         tracing::warn!("{note}");
     }
@@ -68,7 +69,7 @@ async fn serve(
 
 #[tokio::main]
 async fn demo(config: Config) -> anyhow::Result<()> {
-    let _fixed = cli::init_log(&config);
+    let _fixed = log::init(&config);
     let mut orders = daemon::orders().context("cannot wait for signals")?;
     // It has no configuration to read again.
     let stop = async move { while orders.recv().await == Some(Order::Reload) {} };

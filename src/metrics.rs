@@ -8,6 +8,7 @@ mod catalog;
 mod histogram;
 mod names;
 mod process;
+mod recent;
 mod route;
 mod sampled;
 #[cfg(test)]
@@ -27,6 +28,8 @@ pub use backend::{Asking, Backend, Outcome};
 pub use catalog::{Kind, Listed};
 pub use histogram::Histogram;
 pub use names::{Answered, Denied, Method, Reload, Shed, Status, Tier};
+pub(crate) use recent::seconds;
+pub use recent::{Recent, Story, Took};
 pub use route::{Place, Route};
 pub use sampled::{CacheUse, Estate, EstateOfBackend, Sample, Stand};
 
@@ -69,6 +72,7 @@ pub struct Metrics {
     reloaded_at: Gauge<f64, std::sync::atomic::AtomicU64>,
     connections: Gauge,
     in_flight: Gauge,
+    recent: Recent,
 }
 
 impl fmt::Debug for Metrics {
@@ -127,6 +131,7 @@ impl Metrics {
             sampled: Sampled::listed_in(&mut catalog),
             scrape: Mutex::default(),
             estate: Mutex::default(),
+            recent: Recent::default(),
             backends,
             routes,
             catalog: process::listed_in(catalog),
@@ -188,6 +193,11 @@ impl Metrics {
     /// How the nodes are spread, if that was seen.
     pub fn estate(&self) -> Option<Estate> {
         lock(&self.estate).clone()
+    }
+
+    /// The last requests that are worth a look.
+    pub fn recent(&self) -> &Recent {
+        &self.recent
     }
 
     /// Every metric there can be, in the order in which they are written.

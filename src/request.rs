@@ -6,9 +6,11 @@
 mod id;
 mod trace_context;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use pdbmux_core::round::BackendId;
 use tokio::time::Instant;
 
 use crate::metrics::Route;
@@ -29,32 +31,74 @@ pub(crate) struct Request {
     /// When its head had come.
     pub(crate) began: Instant,
     pub(crate) method: Method,
+    pub(crate) uri: Uri,
     /// A token that says which one it is, here and at the backends, where requests have one.
     pub(crate) id: Option<HeaderValue>,
     /// The trace that it is part of, if its client told one.
     trace: Option<Box<TraceContext>>,
     /// The counts of the place that answers it, once that is known.
     route: OnceLock<Arc<Route>>,
+    questions: Option<Mutex<Vec<Question>>>,
+}
+
+/// Whether it is noted how long each backend took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Notes {
+    /// It is.
+    Kept,
+    /// It is not.
+    Off,
+}
+
+/// What a backend was asked for a request.
+#[derive(Debug, Clone)]
+pub(crate) struct Question {
+    pub(crate) backend: BackendId,
+    /// How long after the request began.
+    pub(crate) began: Duration,
+    /// How long the answer took.
+    pub(crate) took: Duration,
+    /// Its status, or one word why there was none.
+    pub(crate) answer: Result<u16, String>,
 }
 
 impl Request {
     /// A request with this head. It has an id if there is something that makes `ids`.
-    pub(crate) fn new<B>(head: &http::Request<B>, ids: Option<&Ids>) -> Arc<Self> {
+    pub(crate) fn new<B>(head: &http::Request<B>, ids: Option<&Ids>, notes: Notes) -> Arc<Self> {
         let headers = head.headers();
         let told = headers.get(X_REQUEST_ID).filter(|id| id::is_sane(id));
         let id = |ids: &Ids| told.cloned().unwrap_or_else(|| ids.next());
         Arc::new(Self {
             began: Instant::now(),
             method: head.method().clone(),
+            uri: head.uri().clone(),
             id: ids.map(id),
             trace: TraceContext::of(headers).map(Box::new),
             route: OnceLock::new(),
+            questions: match notes {
+                Notes::Kept => Some(Mutex::default()),
+                Notes::Off => None,
+            },
         })
+    }
+
+    /// Its id as text, if it has one.
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.id.as_ref()?.to_str().ok()
     }
 
     /// The counts of the place that answers it, if it has come to one.
     pub(crate) fn route(&self) -> Option<&Arc<Route>> {
         self.route.get()
+    }
+
+    /// What was asked for it, as far as that is noted.
+    pub(crate) fn questions(&self) -> Vec<Question> {
+        let noted = self.questions.as_ref();
+        noted.map_or_else(Vec::new, |noted| {
+            let noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
+            noted.clone()
+        })
     }
 
     /// Runs `work` for it.
@@ -104,5 +148,26 @@ pub(crate) fn tell(headers: &mut HeaderMap) {
         if let Some(trace) = &request.trace {
             trace.add_to(headers);
         }
+    });
+}
+
+/// Notes what came of a question, if this task's request wants that.
+pub(crate) fn note(
+    backend: BackendId,
+    began: Instant,
+    answer: impl FnOnce() -> Result<u16, String>,
+) {
+    current(|request| {
+        let Some(questions) = &request.questions else {
+            return;
+        };
+        let question = Question {
+            backend,
+            began: began.duration_since(request.began),
+            took: began.elapsed(),
+            answer: answer(),
+        };
+        let mut questions = questions.lock().unwrap_or_else(PoisonError::into_inner);
+        questions.push(question);
     });
 }

@@ -481,7 +481,23 @@ pub static KEYS: &[Key] = &[
         value::parse_request_ids,
         |ids: &_| value::has_ids(*ids).to_string(),
         "Whether each request has an id: its own X-Request-Id, or one that is made. It is in the answer, \
-         and in what backends are asked.",
+         in the log, and in what backends are asked.",
     )
     .choices(&value::SWITCHES),
+    scalar!(
+        access_log,
+        "FORMAT",
+        value::parse_access_log,
+        |format: &_| value::access_log_name(*format).to_owned(),
+        "Whether each request is logged on stdout, and how: lines for people, or one JSON object a \
+         line.",
+    )
+    .choices(&value::ACCESS_LOGS),
+    scalar!(
+        slow_query,
+        "DURATION",
+        duration::parse,
+        duration::format,
+        "How long a request takes that is warned of, with the time of each backend; 0 warns of none.",
+    ),
 ];

@@ -9,7 +9,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::duration::DurationError;
 use super::listen::ListenError;
-use super::{Coding, Detection, LogFormat, Partial, RequestIds};
+use super::{AccessLog, Coding, Detection, LogFormat, Partial, RequestIds};
 
 /// What `merge` may be, in the order it is shown.
 pub(super) const MERGES: [&str; 3] = ["freshness", "static", "exact"];
@@ -19,6 +19,8 @@ pub(super) const SWITCHES: [&str; 2] = ["true", "false"];
 pub(super) const LOG_FORMATS: [&str; 2] = ["text", "json"];
 /// What `partial` may be.
 pub(super) const PARTIALS: [&str; 2] = ["serve", "refuse"];
+/// What `access_log` may be.
+pub(super) const ACCESS_LOGS: [&str; 3] = ["off", "text", "json"];
 const LOG_LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
 
 /// Why a value is refused. Reads on after the key, the value and its origin.
@@ -166,6 +168,26 @@ pub(super) fn has_ids(ids: RequestIds) -> bool {
     match ids {
         RequestIds::Off => false,
         RequestIds::On => true,
+    }
+}
+
+/// Takes YAML's other spellings of off too: that is what it makes of the word.
+pub(super) fn parse_access_log(text: &str) -> Result<AccessLog, ValueError> {
+    match text {
+        "text" => Ok(AccessLog::Text),
+        "json" => Ok(AccessLog::Json),
+        _ => match parse_switch(text) {
+            Ok(false) => Ok(AccessLog::Off),
+            Ok(true) | Err(_) => Err(ValueError::NotOneOf(&ACCESS_LOGS)),
+        },
+    }
+}
+
+pub(super) fn access_log_name(log: AccessLog) -> &'static str {
+    match log {
+        AccessLog::Off => "off",
+        AccessLog::Text => "text",
+        AccessLog::Json => "json",
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct Body {
     busy: Option<Busy>,
     /// As is this.
     place: Place,
-    /// Looks at the answer, up to the last byte.
+    /// Told of what is handed over, up to the end.
     watch: Option<Box<Watch>>,
 }
 
@@ -95,7 +95,7 @@ impl Body {
         }
     }
 
-    /// The same body, keeping `watch` until it ends.
+    /// The same body, telling `watch` how it goes.
     pub(crate) fn watched(mut self, watch: Box<Watch>) -> Self {
         self.watch = Some(watch);
         self
@@ -215,6 +215,11 @@ impl http_body::Body for Body {
             return kind.poll_part(context).map_ok(Frame::data);
         };
         let part = ready!(watch.step(|| kind.poll_part(context)));
+        match &part {
+            Some(Ok(part)) => watch.hands_over(part.len()),
+            Some(Err(_)) => {}
+            None => watch.ends(),
+        }
         Poll::Ready(part.map(|part| part.map(Frame::data)))
     }
 

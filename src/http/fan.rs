@@ -361,14 +361,9 @@ impl App {
                 note_dropped(answer.dropped);
                 self.count_contributors(&round);
                 let (bodies, without) = split(round);
+                let (total, contributed) = (answer.total, answer.contributed);
                 Conclusion::Answer {
-                    standing: self.standing(
-                        fan,
-                        &gathered,
-                        without,
-                        answer.total,
-                        answer.contributed,
-                    ),
+                    standing: self.standing(fan, &gathered, without, total, contributed),
                     pieces: answer.pieces,
                     bodies,
                 }

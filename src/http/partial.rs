@@ -8,8 +8,6 @@ use http::{HeaderMap, Response};
 use super::body::Body;
 use super::respond::{self, Lacking, Missing};
 use crate::config::{Config, Partial};
-use crate::metrics::Answered;
-use crate::request;
 use crate::upstream::Upstream;
 
 const HEADER: &str = "x-pdbmux-partial";
@@ -86,7 +84,6 @@ impl Partials {
     ) -> Response<Body> {
         match response.extensions().get::<Lacking>() {
             Some(Lacking(missing)) if !self.allow(tolerance, missing) => {
-                request::count(|route| route.completed(Answered::Refused));
                 respond::partial_refused(missing, self.retry_after, response.headers())
             }
             Some(_) | None => response,

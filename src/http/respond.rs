@@ -48,6 +48,10 @@ pub(crate) type Missing = [(String, String)];
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lacking(pub(crate) Vec<(String, String)>);
 
+/// Told beside a refusal of an answer that would have lacked something.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PartialRefused;
+
 /// What the head of a merged answer says.
 #[derive(Debug, Clone)]
 pub(crate) struct Standing {
@@ -120,6 +124,11 @@ pub(crate) fn tier(headers: &HeaderMap) -> Option<Tier> {
         b"stale" => Some(Tier::Stale),
         _ => Some(Tier::Miss),
     }
+}
+
+/// How many backends an answer's head says contributed, of how many.
+pub(crate) fn contributed(headers: &HeaderMap) -> Option<&HeaderValue> {
+    headers.get(X_BACKENDS)
 }
 
 /// The backends that an answer's head names as missing, each with one word why.
@@ -324,6 +333,7 @@ pub(crate) fn partial_refused(
         StatusCode::SERVICE_UNAVAILABLE,
         serde_json::json!({ "error": error, "missing": told }).to_string(),
     );
+    response.extensions_mut().insert(PartialRefused);
     let headers = response.headers_mut();
     headers.insert(RETRY_AFTER, HeaderValue::from(retry_after.as_secs().max(1)));
     name_missing(headers, missing);

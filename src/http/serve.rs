@@ -205,7 +205,7 @@ impl App {
         peer: Arc<Peer>,
         request: Request<Incoming>,
     ) -> Response<Body> {
-        let watch = self.seeing.watch(&request);
+        let watch = self.seeing.watch(&peer, &request);
         let sharing = self.door.sharing(&request);
         let answer = self.answer_in_any_case(&peer, &sharing, request);
         let response = watch.request().follow(answer).await;

@@ -175,3 +175,38 @@ fn a_reload_that_failed_leaves_the_time_of_the_last_good_one() {
     assert_eq!(of("last_reload_successful"), "1");
     assert_ne!(of("last_reload_success_timestamp_seconds"), at);
 }
+
+#[test]
+fn fifty_of_each_kind_are_kept_the_newest_first() {
+    let metrics = Metrics::new();
+    let story = |id: usize| {
+        Arc::new(Story {
+            time: String::new(),
+            client: String::new(),
+            name: None,
+            method: String::new(),
+            target: String::new(),
+            status: 200,
+            bytes: 0,
+            duration: 0.0,
+            first_byte: 0.0,
+            cache: None,
+            backends: None,
+            missing: Vec::new(),
+            asked: Vec::new(),
+            cut: false,
+            request_id: Some(id.to_string()),
+        })
+    };
+    for id in 0..60 {
+        metrics.recent().keep_slow(&story(id));
+    }
+    metrics.recent().keep_partial(&story(60));
+    let slow = metrics.recent().slow();
+    let ids: Vec<_> = slow
+        .iter()
+        .map(|story| story.request_id.as_deref())
+        .collect();
+    assert_eq!((ids.len(), ids[0], ids[49]), (50, Some("59"), Some("10")));
+    assert_eq!(metrics.recent().partial().len(), 1);
+}

@@ -13,6 +13,7 @@ use pdbmux_core::round::BackendId;
 use tokio::time::Instant;
 
 use super::MemberId;
+use crate::request;
 
 tokio::task_local! {
     static CURRENT: Arc<Trace>;
@@ -103,8 +104,9 @@ pub(super) fn note_asked(
     member: MemberId,
     sent: &Sent,
     began: Instant,
-    result: impl FnOnce() -> Result<(u16, Option<bytes::Bytes>), String>,
+    result: impl Fn() -> Result<(u16, Option<bytes::Bytes>), String>,
 ) {
+    request::note(member.backend, began, || result().map(|(status, _)| status));
     let noted = CURRENT.try_with(|trace| {
         let step = Step {
             member,

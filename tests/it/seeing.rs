@@ -1,6 +1,7 @@
-//! What those who run pdbmux see: metrics, and the ids of requests.
+//! What those who run pdbmux see: metrics, the ids of requests, and logs of them.
 
 mod ids;
+mod logs;
 mod scrape;
 
 use std::collections::BTreeMap;

@@ -62,6 +62,14 @@ impl Peer {
         self.address
     }
 
+    /// The first name of the certificate that it has shown.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match &self.shown {
+            Shown::Nothing => None,
+            Shown::Certificate(names) => names.first().map(String::as_str),
+        }
+    }
+
     /// What it has shown.
     pub(super) fn shown(&self) -> &Shown {
         &self.shown

@@ -170,6 +170,8 @@ const SPECIFIED: &[(&str, &str, &str, Option<&str>, &str)] = &[
     ("", "log_format", "PDBMUX_LOG_FORMAT", None, "text"),
     ("", "log_level", "PDBMUX_LOG_LEVEL", None, "info"),
     ("", "request_ids", "PDBMUX_REQUEST_IDS", None, "false"),
+    ("", "access_log", "PDBMUX_ACCESS_LOG", None, "off"),
+    ("", "slow_query", "PDBMUX_SLOW_QUERY", None, "0s"),
 ];
 
 #[test]

@@ -1,0 +1,116 @@
+//! What became of a request, in words.
+
+use std::fmt::Write as _;
+use std::time::{Duration, SystemTime};
+
+use http::{HeaderValue, Uri};
+use pdbmux_core::health::rfc3339;
+
+use super::{End, Watch};
+use crate::metrics::{Story, Tier, Took, seconds};
+use crate::request::Question;
+
+/// The status that is written where a client left before there was one. Nobody is ever sent it.
+const LEFT: u16 = 499;
+
+impl Watch {
+    /// What became of the request, which took so long.
+    pub(super) fn story(&self, duration: Duration) -> Story {
+        let request = &self.request;
+        let head = self.head.as_ref();
+        let told = head.and_then(|head| head.told.as_ref());
+        let text = |value: &HeaderValue| value.to_str().unwrap_or_default().to_owned();
+        let took = |question: Question| Took {
+            backend: self.seeing.backends[question.backend.index()].clone(),
+            began: seconds(question.began),
+            took: seconds(question.took),
+            answer: match question.answer {
+                Ok(status) => status.to_string(),
+                Err(reason) => reason,
+            },
+        };
+        Story {
+            time: rfc3339(SystemTime::now()).unwrap_or_default(),
+            client: self.peer.address().to_string(),
+            name: self.peer.name().map(str::to_owned),
+            method: request.method.to_string(),
+            target: target(&request.uri),
+            status: head.map_or(LEFT, |head| head.status.as_u16()),
+            bytes: self.bytes,
+            duration: seconds(duration),
+            first_byte: seconds(head.map_or(duration, |head| head.after)),
+            cache: told.and_then(|told| told.tier).map(Tier::word),
+            backends: told.and_then(|told| told.contributed.as_ref()).map(text),
+            missing: told.map_or_else(Vec::new, |told| told.missing.iter().map(text).collect()),
+            asked: request.questions().into_iter().map(took).collect(),
+            cut: self.end == End::Ahead,
+            request_id: request.id().map(str::to_owned),
+        }
+    }
+}
+
+/// Warns of a request that took long.
+pub(super) fn warn(story: &Story) {
+    let mut asked = String::new();
+    for took in &story.asked {
+        let separator = if asked.is_empty() { "" } else { ", " };
+        let Took {
+            backend,
+            began,
+            took,
+            answer,
+        } = took;
+        // A text in memory takes whatever is written.
+        let _ = write!(asked, "{separator}{backend} {answer} {took}s from {began}s");
+    }
+    tracing::warn!(
+        client = story.client,
+        name = story.name,
+        method = story.method,
+        target = story.target,
+        status = story.status,
+        bytes = story.bytes,
+        duration = story.duration,
+        first_byte = story.first_byte,
+        cache = story.cache,
+        backends = story.backends,
+        asked,
+        request_id = story.request_id,
+        "a slow query"
+    );
+}
+
+/// The path and the query, but for the value of a token, which is a password.
+fn target(uri: &Uri) -> String {
+    let Some(query) = uri.query() else {
+        return uri.path().to_owned();
+    };
+    let pairs = query.split('&').map(|pair| match pair.split_once('=') {
+        Some((name, _)) if is_token(name) => format!("{name}=..."),
+        _ => pair.to_owned(),
+    });
+    format!("{}?{}", uri.path(), pairs.collect::<Vec<_>>().join("&"))
+}
+
+fn is_token(name: &str) -> bool {
+    let name = percent_encoding::percent_decode_str(name).decode_utf8_lossy();
+    name.eq_ignore_ascii_case("token")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_written_as_it_came_but_for_a_token() {
+        for (uri, written) in [
+            ("/pdb/query/v4/nodes", "/pdb/query/v4/nodes"),
+            ("http://x/a%2Fb?query=%5B%5D", "/a%2Fb?query=%5B%5D"),
+            ("/a?token=secret&b=1", "/a?token=...&b=1"),
+            ("/a?b&%74OKEN=secret", "/a?b&%74OKEN=..."),
+            ("/a?tokens=1&", "/a?tokens=1&"),
+        ] {
+            assert_eq!(target(&uri.parse().unwrap()), written);
+        }
+    }
+}
