@@ -1,4 +1,5 @@
 mod documents;
+mod rules;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
