@@ -4,6 +4,8 @@ mod estates;
 mod metrics;
 pub mod page;
 
+use std::sync::Arc;
+
 use http::{Method, Request, Response, Uri};
 use hyper::body::Incoming;
 use jiff::Timestamp;
@@ -14,8 +16,9 @@ use super::body::Body;
 use super::cached;
 use super::healthz::Endpoint;
 use super::respond;
+use crate::metrics::Story;
 use crate::upstream;
-use page::{Backend, Search, Tone, View};
+use page::{Answered, Backend, Search, Tone, View};
 
 pub(super) use estates::Estates;
 
@@ -39,14 +42,17 @@ pub(crate) async fn answer(app: &App, request: Request<Incoming>) -> Response<Bo
 /// The estate page.
 async fn estate(app: &App, uri: &Uri) -> Response<Body> {
     let (nodes, history) = (app.estates.nodes().await, app.estates.history());
-    let backends = app.upstream().backends().iter();
+    let (backends, recent) = (app.upstream().backends().iter(), app.metrics().recent());
     let view = View {
         at: Timestamp::now(),
         backends: backends.map(|backend| shown(app, backend)).collect(),
         nodes: nodes.as_deref(),
         history: &history,
-        partials: None,
-        slow: None,
+        partials: Some(recent.partial().iter().map(lacking).collect()),
+        slow: app
+            .seeing
+            .keeps_slow()
+            .then(|| recent.slow().iter().map(slow).collect()),
         cache: cached::held(app.cache.as_deref()).await,
         strategy: app.settings.strategy,
         search: Search::of(uri.query().unwrap_or_default()),
@@ -57,6 +63,26 @@ async fn estate(app: &App, uri: &Uri) -> Response<Body> {
             tracing::error!(%error, "the estate page could not be drawn");
             respond::internal_error()
         }
+    }
+}
+
+/// A request whose answer lacks something, and what.
+fn lacking(story: &Arc<Story>) -> Answered {
+    answered(story, story.missing.join(", "))
+}
+
+/// A request that took long, and who was asked for how long.
+fn slow(story: &Arc<Story>) -> Answered {
+    answered(story, story.asked())
+}
+
+fn answered(story: &Story, note: String) -> Answered {
+    Answered {
+        at: story.time.clone(),
+        target: story.target.clone(),
+        status: story.status,
+        took: format!("{} s", story.duration),
+        note,
     }
 }
 

@@ -101,6 +101,11 @@ impl Seeing {
         }
     }
 
+    /// Whether slow requests are kept.
+    pub(super) fn keeps_slow(&self) -> bool {
+        self.slow.is_some()
+    }
+
     /// Takes in where this task's request is answered.
     pub(super) fn found(&self, place: Place) {
         crate::request::found(self.metrics.route(place));

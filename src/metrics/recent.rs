@@ -1,6 +1,7 @@
 //! The last requests that are worth a look: slow ones, and those whose answer lacks a backend.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -64,6 +65,26 @@ pub struct Took {
     pub took: f64,
     /// Its status, or one word why there was none.
     pub answer: String,
+}
+
+impl Story {
+    /// What was asked of whom, in words.
+    pub fn asked(&self) -> String {
+        let asked = self.asked.iter().map(Took::to_string);
+        asked.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl fmt::Display for Took {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            backend,
+            began,
+            took,
+            answer,
+        } = self;
+        write!(f, "{backend} {answer} {took}s from {began}s")
+    }
 }
 
 /// The last of them, the newest first.

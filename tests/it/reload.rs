@@ -23,7 +23,7 @@ const OLD: &str = "2024-05-01T10:00:00.000Z";
 const NEW: &str = "2024-05-02T10:00:00.000Z";
 
 /// The config file of a test.
-struct File {
+pub(crate) struct File {
     dir: TempDir,
     /// What stands in it whatever else does.
     always: String,
@@ -35,7 +35,7 @@ impl File {
         Self::with("listen: 127.0.0.1:0\nhealth_probe_enabled: false\nfacts_ttl: 0s\n")
     }
 
-    fn with(always: &str) -> Self {
+    pub(crate) fn with(always: &str) -> Self {
         Self {
             dir: tempfile::tempdir().unwrap(),
             // Stubs are no whole PuppetDBs.
@@ -43,12 +43,12 @@ impl File {
         }
     }
 
-    fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.dir.path().join("pdbmux.yaml")
     }
 
     /// Puts another file in its place.
-    fn write(&self, backends: &[(&str, &Stub)], more: &str) {
+    pub(crate) fn write(&self, backends: &[(&str, &Stub)], more: &str) {
         let mut text = format!("{}{more}\nbackends:\n", self.always);
         for (name, stub) in backends {
             text.extend(["- {name: ", name, ", url: '", &stub.url(), "'}\n"]);
@@ -56,7 +56,7 @@ impl File {
         self.replace(&text);
     }
 
-    fn replace(&self, text: &str) {
+    pub(crate) fn replace(&self, text: &str) {
         let new = self.dir.path().join("new");
         fs::write(&new, text).unwrap();
         fs::rename(new, self.path()).unwrap();
@@ -78,7 +78,7 @@ async fn until_read(mux: &Pdbmux, attempts: &mut u64) -> Value {
 }
 
 /// Tells pdbmux to read its configuration, and waits until that is done.
-async fn reload(mux: &Pdbmux, attempts: &mut u64) -> Value {
+pub(crate) async fn reload(mux: &Pdbmux, attempts: &mut u64) -> Value {
     mux.tell(Order::Reload);
     until_read(mux, attempts).await
 }

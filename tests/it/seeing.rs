@@ -3,6 +3,7 @@
 mod ids;
 mod logs;
 mod scrape;
+mod site;
 
 use std::collections::BTreeMap;
 

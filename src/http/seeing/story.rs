@@ -1,6 +1,5 @@
 //! What became of a request, in words.
 
-use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderValue, Uri};
@@ -51,18 +50,7 @@ impl Watch {
 
 /// Warns of a request that took long.
 pub(super) fn warn(story: &Story) {
-    let mut asked = String::new();
-    for took in &story.asked {
-        let separator = if asked.is_empty() { "" } else { ", " };
-        let Took {
-            backend,
-            began,
-            took,
-            answer,
-        } = took;
-        // A text in memory takes whatever is written.
-        let _ = write!(asked, "{separator}{backend} {answer} {took}s from {began}s");
-    }
+    let asked = story.asked();
     tracing::warn!(
         client = story.client,
         name = story.name,
