@@ -1,9 +1,13 @@
 //! The one table of keys. The readers of every layer, `config show`, the file of `config init`, the
 //! help, the man page and docs/configuration.md are all made from it.
 
+mod setter;
+
 use super::door::keys as door;
-use super::value::{self, ValueError};
+use super::value;
 use super::{Config, Detection, Listen, access, backend, duration, listen};
+
+pub(super) use setter::{SetScalar, Setter};
 
 /// One key of the configuration.
 #[derive(Debug)]
@@ -20,20 +24,6 @@ pub struct Key {
     pub choices: &'static [&'static str],
     pub(super) set: Setter,
     pub(super) show: fn(&Config) -> String,
-}
-
-/// Reads a text into the field of a key.
-pub(super) type SetScalar = fn(&mut Config, &str) -> Result<(), ValueError>;
-
-/// How a key is set.
-#[derive(Debug)]
-pub(super) enum Setter {
-    /// From one scalar.
-    Scalar(SetScalar),
-    /// The same, of several values with commas between them, which a file may spell as a list.
-    List(SetScalar),
-    /// The list of backends, which a file spells otherwise than a variable.
-    Backends,
 }
 
 impl Key {
