@@ -13,6 +13,7 @@ mod folds;
 mod history;
 mod meta;
 mod migration;
+mod moving;
 mod node_lookup;
 mod nodes;
 mod oracle;
@@ -78,6 +79,7 @@ const OWN_RIG: &[(&str, &[Case])] = &[
     ("union", union::CASES),
     ("outage", outage::CASES),
     ("twins", twins::CASES),
+    ("moving", moving::CASES),
 ];
 
 fn main() -> ExitCode {

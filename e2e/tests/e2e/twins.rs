@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,9 @@ use crate::world::{World, bytes_by_certname, sorted};
 use crate::{Case, cases};
 
 pub(crate) const CASES: &[Case] = cases![two_puppetdbs_on_one_database];
+
+/// The configuration of who asks the twin over TLS, in the rig's folder.
+const CONFIG: &str = "twin-tls.yaml";
 
 /// What pdbmux is called by its own certificate.
 const OURS: &str = "pdbmux.example.com";
@@ -120,6 +124,7 @@ impl Twin<'_> {
 
     fn goes(&self, way: &Way) -> Result<()> {
         let pdbmux = self.over_tls(way, &[])?;
+        self.is_found_by_check(way)?;
         let answer = pdbmux.client.get("/pdb/query/v4/nodes", &[])?;
         let log = pdbmux.process.log()?;
         match way.complaint {
@@ -143,6 +148,35 @@ impl Twin<'_> {
                     !log.contains("PRIVATE KEY") && !answer.body.contains("127.0.0.1"),
                     "{log}"
                 );
+            }
+        }
+        Ok(())
+    }
+
+    /// `pdbmux check` says the same, with its exit status.
+    fn is_found_by_check(&self, way: &Way) -> Result<()> {
+        let checked = Command::new(self.world.settings.pdbmux_binary()?)
+            .env_clear()
+            .env("PDBMUX_CONFIG", self.folder().join(CONFIG))
+            .arg("check")
+            .output()?;
+        let text = String::from_utf8_lossy(&checked.stdout);
+        let mut failed = text.lines().filter(|line| line.contains("  fail "));
+        match way.complaint {
+            None => ensure!(
+                checked.status.success() && failed.next().is_none(),
+                "{text}"
+            ),
+            Some(complaint) => {
+                let failure = failed
+                    .next()
+                    .with_context(|| format!("none failed: {text}"))?;
+                let says = complaint.replace("allow-list", "certificate-allowlist");
+                ensure!(
+                    checked.status.code() == Some(1) && failure.contains(&says),
+                    "{text}"
+                );
+                ensure!(failed.next().is_none(), "one cause, one failure: {text}");
             }
         }
         Ok(())
@@ -240,7 +274,7 @@ impl Twin<'_> {
             let (cert, key) = (format!("{shown}-cert.pem"), format!("{shown}-key.pem"));
             writeln!(text, "    cert: {}\n    key: {}", file(&cert), file(&key))?;
         }
-        configured(&self.world.settings, "twin-tls.yaml", &text, variables)
+        configured(&self.world.settings, CONFIG, &text, variables)
     }
 
     fn identity(&self, file: &str, authority: &Authority, name: &str) -> Result<()> {
