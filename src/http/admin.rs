@@ -88,12 +88,13 @@ fn answered(story: &Story, note: String) -> Answered {
 
 fn shown(app: &App, backend: &upstream::Backend) -> Backend {
     let standing = app.upstream().standing(backend.id);
-    let (state, tone) = match standing.state {
-        State::Healthy => ("in service", Tone::Good),
-        State::Unhealthy => ("out of service", Tone::Bad),
-        State::ProbeUnsupported => ("in service, unverified", Tone::Watch),
-        State::Unprobed => ("not probed yet", Tone::Unknown),
-        State::Unmonitored => ("not probed", Tone::Unknown),
+    let (state, tone) = match (standing.state, standing.ejected_until) {
+        (State::Unhealthy, _) => ("out of service", Tone::Bad),
+        (_, Some(_)) => ("left out for a time", Tone::Bad),
+        (State::Healthy, None) => ("in service", Tone::Good),
+        (State::ProbeUnsupported, None) => ("in service, unverified", Tone::Watch),
+        (State::Unprobed, None) => ("not probed yet", Tone::Unknown),
+        (State::Unmonitored, None) => ("not probed", Tone::Unknown),
     };
     let why = standing.last_error;
     Backend {

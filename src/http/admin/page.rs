@@ -204,7 +204,7 @@ struct Cached {
 ///
 /// The template could not be filled in, which is a fault of pdbmux.
 pub fn page(view: &View<'_>) -> Result<String, askama::Error> {
-    let (headline, tone) = headline(&view.backends);
+    let (headline, tone) = headline(&view.backends, &silent(view));
     let summary = view.nodes.map(drift::Estate::summary);
     let all = summary.as_ref().map(|summary| &summary.all);
     let cards = view.backends.iter().enumerate().map(|(at, backend)| Card {
@@ -280,16 +280,29 @@ fn requests<'v>(view: &'v View<'_>) -> Vec<Requests<'v>> {
     partials.into_iter().chain(slow).collect()
 }
 
-/// The estate in one line, and what to make of it.
-fn headline(backends: &[Backend]) -> (String, Tone) {
+/// The backends that did not list their nodes.
+fn silent<'v>(view: &View<'v>) -> Vec<&'v str> {
+    let nodes = view.nodes.into_iter();
+    let missing = nodes.flat_map(|nodes| nodes.missing.iter().map(|(it, _)| nodes.name(*it)));
+    missing.collect()
+}
+
+/// The estate in one line, and what to make of it, given who did not list its nodes.
+fn headline(backends: &[Backend], silent: &[&str]) -> (String, Tone) {
     let bad: Vec<_> = backends
         .iter()
         .filter(|backend| backend.tone == Tone::Bad)
         .map(|backend| backend.name.as_str())
         .collect();
     let worst = backends.iter().map(|backend| backend.tone).max();
-    let count = backends.len();
+    let (mut worst, count) = (worst.unwrap_or(Tone::Unknown), backends.len());
+    if !silent.is_empty() {
+        worst = worst.max(Tone::Watch);
+    }
     let text = match (bad.as_slice(), count) {
+        ([], _) if !silent.is_empty() => {
+            format!("The nodes of {} are not known", silent.join(" and "))
+        }
         ([], 1) => "The backend is in service".to_owned(),
         ([], 2) => "Both backends are in service".to_owned(),
         ([], _) => format!("All {count} backends are in service"),
@@ -297,7 +310,7 @@ fn headline(backends: &[Backend]) -> (String, Tone) {
         ([one], _) => format!("{one} is out of service"),
         (bad, _) => format!("{} are out of service", bad.join(" and ")),
     };
-    (text, worst.unwrap_or(Tone::Unknown))
+    (text, worst)
 }
 
 fn share(view: &View<'_>, summary: Option<&drift::Summary>, at: usize) -> Option<Share> {

@@ -66,6 +66,9 @@ async fn secrets_are_sent_with_every_request_and_shown_to_nobody() {
         client.send(explained).await;
         assert_silent(&client.response().await);
     }
+    for path in ["/", "/metrics", "/healthz"] {
+        assert_silent(&mux.connect_admin().await.get(path).await);
+    }
     assert!(!stub.seen().is_empty());
     for seen in stub.seen() {
         assert_eq!(header(&seen, "x-authentication"), Some(TOKEN));

@@ -133,21 +133,32 @@ fn what_is_not_known_is_not_told_as_a_number() {
 }
 
 #[test]
-fn the_headline_names_who_is_out_of_service() {
+fn the_headline_names_who_is_out_of_service_or_does_not_tell_its_nodes() {
     let (good, bad, watch) = (Tone::Good, Tone::Bad, Tone::Watch);
-    for (tones, text, tone) in [
-        (&[good][..], "The backend is in service", good),
-        (&[good, good], "Both backends are in service", good),
-        (&[good, watch, good], "All 3 backends are in service", watch),
-        (&[good, bad], "b1 is out of service", bad),
-        (&[bad, watch, bad], "b0 and b2 are out of service", bad),
-        (&[bad, bad], "No backend is in service", bad),
+    for (tones, silent, text, tone) in [
+        (&[good][..], &[][..], "The backend is in service", good),
+        (&[good, good], &[], "Both backends are in service", good),
+        (
+            &[good, good],
+            &["b1"],
+            "The nodes of b1 are not known",
+            watch,
+        ),
+        (
+            &[good, watch, good],
+            &[],
+            "All 3 backends are in service",
+            watch,
+        ),
+        (&[good, bad], &["b1"], "b1 is out of service", bad),
+        (&[bad, watch, bad], &[], "b0 and b2 are out of service", bad),
+        (&[bad, bad], &[], "No backend is in service", bad),
     ] {
         let names = tones.iter().enumerate();
         let backends: Vec<_> = names
             .map(|(at, tone)| backend(&format!("b{at}"), *tone))
             .collect();
-        assert_eq!(headline(&backends), (text.to_owned(), tone));
+        assert_eq!(headline(&backends, silent), (text.to_owned(), tone));
     }
 }
 
