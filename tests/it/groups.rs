@@ -6,7 +6,7 @@ use std::time::Duration;
 use pdbmux::config::{Access, BackendConfig, Config, Detection};
 use pdbmux_core::settings::Strategy;
 use pdbmux_samples::{Server, Timestamp, migration, serve};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::in_time;
 use crate::harness::{Pdbmux, SHORT};
@@ -223,6 +223,12 @@ async fn healthz_lists_those_of_a_group_beneath_it() {
     );
 }
 
+/// The backends that are told to be on one database.
+async fn shared(mux: &Pdbmux) -> Option<Value> {
+    let health = mux.get("/healthz").await.json();
+    health.get("shared_databases").cloned()
+}
+
 #[tokio::test]
 async fn backends_on_one_database_that_are_no_group_are_noticed_unless_that_is_turned_off() {
     let report = |at: u8| {
@@ -240,17 +246,11 @@ async fn backends_on_one_database_that_are_no_group_are_noticed_unless_that_is_t
         }
         let config = |config: &mut Config| config.detect_shared_database = detection;
         let mux = Pdbmux::with(&stubs.each_ref(), config).await;
-        let shared = async || {
-            mux.get("/healthz")
-                .await
-                .json()
-                .get("shared_databases")
-                .cloned()
-        };
         if detection == Detection::On {
-            in_time(async { while shared().await != Some(json!([["pdb-a", "pdb-c"]])) {} }).await;
+            in_time(async { while shared(&mux).await != Some(json!([["pdb-a", "pdb-c"]])) {} })
+                .await;
         } else {
-            assert_eq!(shared().await, None);
+            assert_eq!(shared(&mux).await, None);
             assert!(
                 stubs[0]
                     .asked()
@@ -340,14 +340,7 @@ async fn samples_on_one_database_are_noticed_and_those_that_share_nodes_are_not(
     })
     .await;
     let expected = Some(json!([["pdb-1", "pdb-2"]]));
-    let shared = async || {
-        mux.get("/healthz")
-            .await
-            .json()
-            .get("shared_databases")
-            .cloned()
-    };
-    in_time(async { while shared().await != expected {} }).await;
+    in_time(async { while shared(&mux).await != expected {} }).await;
 }
 
 #[tokio::test]
