@@ -13,7 +13,6 @@ use pdbmux_core::merge::drilldown::Drilldown;
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::admin::page;
 use super::body::{Body, gather};
 use super::encoding::Accepted;
 use super::fan::Conclusion;
@@ -73,7 +72,7 @@ struct Want {
 
 impl AnswerCache {
     /// How much is in it.
-    pub(crate) async fn use_of(&self) -> CacheUse {
+    async fn use_of(&self) -> CacheUse {
         let stats = self.answers.stats().await;
         CacheUse {
             entries: stats.entries,
@@ -387,18 +386,9 @@ pub(super) struct Report {
     last_stale_served: Option<String>,
 }
 
-/// What `cache` holds, for the estate page.
-pub(super) async fn held(cache: Option<&AnswerCache>) -> Option<page::Cache> {
-    let CacheUse {
-        entries,
-        stale,
-        bytes,
-    } = cache?.use_of().await;
-    Some(page::Cache {
-        entries,
-        stale,
-        bytes,
-    })
+/// How much is in `cache`; `None` if there is none.
+pub(super) async fn held(cache: Option<&AnswerCache>) -> Option<CacheUse> {
+    Some(cache?.use_of().await)
 }
 
 /// What `/healthz` tells of `cache`, or of there being none.

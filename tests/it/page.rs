@@ -10,8 +10,9 @@ use std::process::Command;
 
 use jiff::{SignedDuration, Timestamp};
 use pdbmux::drift::Estate;
+use pdbmux::metrics::CacheUse;
 use pdbmux::page::history::History;
-use pdbmux::page::{Answered, Backend, Cache, Search, Tone, View, page};
+use pdbmux::page::{Answered, Backend, Search, Tone, View, page};
 use pdbmux_core::merge::owners::FreshnessMap;
 use pdbmux_core::round::BackendId;
 use pdbmux_core::settings::Strategy;
@@ -162,7 +163,7 @@ fn document(query: &str) -> String {
             query_of_facts,
             "pdb-old 9.8 s, pdb-new 0.3 s",
         )]),
-        cache: Some(Cache {
+        cache: Some(CacheUse {
             entries: 41,
             stale: 3,
             bytes: 12 << 20,

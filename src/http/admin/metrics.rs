@@ -6,6 +6,7 @@ use pdbmux_core::health::State;
 
 use super::super::App;
 use super::super::body::Body;
+use super::super::cached;
 use super::super::respond;
 use crate::metrics::{Format, Sample, Stand};
 use crate::upstream::Standing;
@@ -32,10 +33,7 @@ async fn sample(app: &App) -> Sample<'_> {
     Sample {
         backends: backends.map(|it| it.name.as_str()).collect(),
         states: states.collect(),
-        cache: match &app.cache {
-            Some(cache) => Some(cache.use_of().await),
-            None => None,
-        },
+        cache: cached::held(app.cache.as_deref()).await,
         memory: upstream.memory(),
     }
 }

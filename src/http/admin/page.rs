@@ -15,6 +15,7 @@ use jiff::Timestamp;
 use pdbmux_core::settings::Strategy;
 
 use crate::drift;
+use crate::metrics::CacheUse;
 use chart::Chart;
 use history::History;
 use list::{Listed, Options};
@@ -39,7 +40,7 @@ pub struct View<'v> {
     /// The last answers that took long, the newest first; `None` if they are not kept.
     pub slow: Option<Vec<Answered>>,
     /// The cache of answers; `None` if it is turned off.
-    pub cache: Option<Cache>,
+    pub cache: Option<CacheUse>,
     /// How owners are chosen.
     pub strategy: Strategy,
     /// What was asked for.
@@ -96,17 +97,6 @@ pub struct Answered {
     pub took: String,
     /// What there is to say of it.
     pub note: String,
-}
-
-/// The cache of answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cache {
-    /// Answers in it.
-    pub entries: usize,
-    /// Those of them that are past their time.
-    pub stale: usize,
-    /// Bytes of their bodies.
-    pub bytes: usize,
 }
 
 /// What was asked for, by the query of the request.
