@@ -55,10 +55,13 @@ lint: ## Format, clippy, docs and dependencies
 model: ## The shared flights under many schedules of their tasks
 	$(CARGO) run --quiet --manifest-path model/Cargo.toml
 
-.PHONY: e2e
-e2e: ## The tests on real PuppetDBs and real clients (Debian or Ubuntu, as root)
+.PHONY: rig
+rig:
 	e2e/setup.sh
-	$(MAKE) build
+	$(CARGO) test --quiet -p pdbmux-e2e --no-run
+
+.PHONY: e2e
+e2e: rig build ## The tests on real PuppetDBs and real clients (Debian or Ubuntu, as root)
 	PDBMUX_E2E_BIN=$(CURDIR)/dist/pdbmux $(CARGO) test --quiet -p pdbmux-e2e
 
 .PHONY: oracle
