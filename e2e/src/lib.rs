@@ -5,6 +5,7 @@
 //! there, tied, silent or deactivated. The tests in `tests/e2e` start the real pdbmux in
 //! front of the two and compare what it says with what the PuppetDBs say.
 
+pub mod cores;
 pub mod daemon;
 pub mod estate;
 pub mod http;

@@ -38,6 +38,15 @@ pub enum Program {
     Below(PathBuf),
 }
 
+/// What a PuppetDB's Java is to be good at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Java {
+    /// To be there soon, and small.
+    Start,
+    /// To answer as fast as one that has been up for long: what is asked often gets compiled well.
+    Work,
+}
+
 /// One PuppetDB.
 #[derive(Clone, Debug)]
 pub struct PuppetDb {
@@ -47,6 +56,8 @@ pub struct PuppetDb {
     pub database: &'static str,
     /// Its program.
     pub program: Program,
+    /// How its Java is run.
+    pub java: Java,
     /// Its port on 127.0.0.1.
     pub port: u16,
     /// Where its log and pid file go, and all else unless it runs [`Program::Below`].
@@ -169,10 +180,16 @@ impl PuppetDb {
             ],
         };
         java.extend(
+            match self.java {
+                Java::Start => ["-Xmx512m", "-XX:TieredStopAtLevel=1"].as_slice(),
+                Java::Work => ["-Xmx1g"].as_slice(),
+            }
+            .iter()
+            .map(|&option| option.to_owned()),
+        );
+        java.extend(
             [
-                "-Xmx512m",
                 "-XX:+UseSerialGC",
-                "-XX:TieredStopAtLevel=1",
                 "-Djava.security.egd=/dev/urandom",
                 "-cp",
                 &format!(

@@ -79,6 +79,7 @@ impl Plan {
             name,
             database: name,
             program,
+            java: settings.java,
             port: settings.port + offset,
             folder: settings.folder.join("run"),
             secure: None,

@@ -34,6 +34,16 @@ impl Server {
         }
     }
 
+    /// The database that it keeps its data in.
+    pub fn database(&self) -> &str {
+        self.database.database
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> i32 {
+        self.running().pid()
+    }
+
     /// Sends `signal` to the whole process group.
     pub fn signal(&self, signal: Signal) -> Result<()> {
         self.running().signal(signal)

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::puppetdb::Java;
+
 /// The first port the rig takes unless `PDBMUX_RIG_PORT` says otherwise: PostgreSQL; the
 /// PuppetDBs follow it.
 const DEFAULT_PORT: u16 = 28080;
@@ -49,6 +51,8 @@ pub struct Settings {
     pub port: u16,
     /// What becomes of the servers afterwards.
     pub lifetime: Lifetime,
+    /// How the PuppetDBs that the rig starts are run.
+    pub java: Java,
     /// The pdbmux to test, where it is named.
     pub binary: Option<PathBuf>,
     /// Variables that it gets beside those of a test, as `NAME=VALUE`.
@@ -87,6 +91,7 @@ impl Settings {
             } else {
                 Lifetime::Bound
             },
+            java: Java::Start,
             binary: env::var_os("PDBMUX_E2E_BIN").map(PathBuf::from),
             variables: Vec::new(),
             outside: match env::var("PDBMUX_E2E_BACKENDS") {

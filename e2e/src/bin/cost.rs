@@ -6,20 +6,23 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use pdbmux_e2e::cores;
 use pdbmux_e2e::daemon::pdbmux;
 use pdbmux_e2e::http::Client;
 use pdbmux_e2e::load::{Batch, deliver};
 use pdbmux_e2e::oracle::estates::{Copy, Node, State};
 use pdbmux_e2e::postgres::Locale;
+use pdbmux_e2e::puppetdb::Java;
 use pdbmux_e2e::rig::{Plan, Rig};
 use pdbmux_e2e::settings::{Lifetime, Settings};
 
 const USAGE: &str =
-    "usage: cost [--nodes N] [--turns N] [--layout split|one]... [--bin PATH] [--keep]
+    "usage: cost [--nodes N] [--turns N] [--layout split|one]... [--bin PATH] [--part] [--keep]
   --nodes N       how many nodes both backends hold (5000)
   --turns N       how often each is asked each question (15)
   --layout NAME   who owns them: split, each of them about half, at random; one, the first all
   --bin PATH      the pdbmux to test (the newest build in target)
+  --part          each backend keeps to a core of its own
   --keep          leave the servers running, and use them again";
 
 /// What is asked: below `/pdb/query/v4`, with a query or none.
@@ -45,6 +48,7 @@ struct Options {
     nodes: u32,
     turns: usize,
     layouts: Vec<String>,
+    is_parted: bool,
 }
 
 fn main() -> ExitCode {
@@ -60,6 +64,7 @@ fn main() -> ExitCode {
 fn run() -> Result<()> {
     let mut settings = Settings::from_env()?;
     let options = options(&mut settings)?;
+    settings.java = Java::Work;
     let plan = Plan::new(&settings)?;
     let rig = plan.complete(settings.lifetime)?;
     for layout in &options.layouts {
@@ -69,6 +74,9 @@ fn run() -> Result<()> {
         let [a, b] = rig.backends.each_ref().map(|one| &one.client);
         let asked = [a, b, &daemon.client];
         for (path, query) in QUESTIONS {
+            if options.is_parted {
+                cores::part(&rig)?;
+            }
             let [a, b, mux] = medians(asked, path, query, options.turns)?;
             let ratio = mux.as_secs_f64() / a.max(b).as_secs_f64();
             let [a, b, mux] = [a, b, mux].map(|took| took.as_secs_f64() * 1000.0);
@@ -159,6 +167,7 @@ fn options(settings: &mut Settings) -> Result<Options> {
         nodes: 5000,
         turns: 15,
         layouts: Vec::new(),
+        is_parted: false,
     };
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
@@ -172,6 +181,7 @@ fn options(settings: &mut Settings) -> Result<Options> {
             "--turns" => options.turns = value()?.parse().context("--turns needs a number")?,
             "--layout" => options.layouts.push(value()?),
             "--bin" => settings.binary = Some(value()?.into()),
+            "--part" => options.is_parted = true,
             "--keep" => settings.lifetime = Lifetime::Kept,
             _ => bail!("{USAGE}"),
         }
