@@ -119,8 +119,7 @@ fn answer(seen: &Seen, nodes: &[(String, u32)], row: impl Fn(&str, u32) -> Value
 
 /// Whether the condition of a share, somewhere in `query`, holds for a node.
 fn selects(query: &str, certname: &str, minute: u32) -> bool {
-    let times = [r#"[">=","timestamp",""#, r#"[">=","facts_timestamp",""#];
-    if let Some((_, since)) = times.iter().find_map(|time| query.split_once(time)) {
+    if let Some((_, since)) = query.split_once(r#"[">=","timestamp",""#) {
         return &*reported(minute) >= since.split('"').next().unwrap();
     }
     let listed = query.contains(&format!("\"{certname}\""));
