@@ -26,6 +26,7 @@ mod blocks;
 mod boundary;
 mod cursor;
 mod error;
+mod neighbour;
 mod nesting;
 mod records;
 mod shape;

@@ -114,7 +114,35 @@ fn document(value: impl Strategy<Value = String>) -> impl Strategy<Value = Strin
 }
 
 fn record_array() -> impl Strategy<Value = String> {
-    document(array(object(value())))
+    prop_oneof![document(array(object(value()))), document(neighbours())]
+}
+
+/// Records as PuppetDB lists them: the same members, whose values are mostly those of the record
+/// before. Some vary, some are longer by what comes before their end, and now and then a member is
+/// missing.
+fn neighbours() -> impl Strategy<Value = String> {
+    let member = (key(), blanks(), value(), "[0-9]{0,2}", value());
+    let member = member.prop_map(|(key, blank, value, more, another)| {
+        let longer = match value.strip_suffix('"') {
+            Some(value) => format!("{value}{more}\""),
+            None if value.ends_with(|c: char| c.is_ascii_digit()) => value.clone() + &more,
+            None => value.clone(),
+        };
+        [value, longer, another].map(|value| format!("{key}:{blank}{value}"))
+    });
+    let which =
+        prop_oneof![12 => Just(Some(0)), 2 => Just(Some(1)), 1 => Just(Some(2)), 1 => Just(None)];
+    let members = prop::collection::vec(member, 0..6);
+    let rows = prop::collection::vec(prop::collection::vec(which, 6), 0..7);
+    (members, rows).prop_map(|(members, rows)| {
+        let record = |row: Vec<Option<usize>>| {
+            let chosen = members.iter().zip(row);
+            let chosen = chosen.filter_map(|(member, which)| Some(&*member[which?]));
+            format!("{{{}}}", chosen.collect::<Vec<_>>().join(","))
+        };
+        let records: Vec<_> = rows.into_iter().map(record).collect();
+        format!("[{}]", records.join(","))
+    })
 }
 
 /// A text with one byte replaced, taken out or put in.

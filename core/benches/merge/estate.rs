@@ -26,20 +26,36 @@ impl Estate {
     pub(crate) fn new(size: usize) -> Self {
         let facts = [0, 1].map(|backend| records(backend, FACTS, size));
         let nodes = [0, 1].map(|backend| {
-        let count = facts[backend].1;
-        array(certnames(backend, count).enumerate().map(|(at, certname)| {
-            let minute = (at + backend) % 2;
-            format!(
-                r#"{{"certname":"{certname}","report_timestamp":"2026-11-13T00:0{minute}:00.014Z"}}"#
-            )
-        }))
-    });
+            let count = facts[backend].1;
+            array(certnames(backend, count).enumerate().map(|(at, certname)| {
+                let minute = (at + backend) % 2;
+                node(at, &certname, &format!("2026-11-13T00:{minute:02}:00.014Z"))
+            }))
+        });
         Self {
             facts: facts.map(|(text, _)| text),
             nodes,
             one_fact: [0, 1].map(|backend| records(backend, 1, size).0),
         }
     }
+}
+
+/// As PuppetDB answers `/nodes`.
+fn node(at: usize, certname: &str, time: &str) -> String {
+    format!(
+        concat!(
+            r#"{{"deactivated":null,"latest_report_hash":"{at:040x}","facts_environment":"production","#,
+            r#""cached_catalog_status":"not_used","report_environment":"production","#,
+            r#""latest_report_corrective_change":false,"catalog_environment":"production","#,
+            r#""facts_timestamp":"{time}","latest_report_noop":false,"expired":null,"#,
+            r#""latest_report_noop_pending":false,"report_timestamp":"{time}","certname":"{certname}","#,
+            r#""catalog_timestamp":"{time}","latest_report_job_id":null,"#,
+            r#""latest_report_status":"unchanged"}}"#
+        ),
+        at = at,
+        time = time,
+        certname = certname
+    )
 }
 
 fn certnames(backend: usize, count: usize) -> impl Iterator<Item = String> {

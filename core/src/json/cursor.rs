@@ -9,7 +9,7 @@ use memchr::memchr2;
 use super::error::{ScanError, ScanProblem};
 use super::nesting::Nesting;
 use super::records::Span;
-use super::simd::Level;
+use super::simd::{Level, marks};
 
 /// A position in JSON text. Every step leaves it after what was read.
 ///
@@ -122,17 +122,17 @@ impl<'b> Cursor<'b> {
     /// Consumes up to and including the closing quote.
     #[inline(always)]
     fn rest_of_string(&mut self) -> Result<Spelling, ScanError> {
-        // Most strings are short: some steps of eight bytes cost less than setting up a search.
+        // Most strings are short: some steps of a block cost less than setting up a search.
         let rest = &self.bytes[self.at..];
-        for block in rest.as_chunks::<8>().0.iter().take(4) {
-            let marks = marks(*block);
+        for block in rest.as_chunks::<16>().0.iter().take(4) {
+            let marks = marks(block);
             if marks == 0 {
-                self.at += 8;
+                self.at += 16;
                 continue;
             }
-            let first = marks.trailing_zeros() as usize / 8;
+            let first = marks.trailing_zeros() as usize;
             self.at += first;
-            if block[first] == b'"' {
+            if block[first & 15] == b'"' {
                 self.at += 1;
                 return Ok(Spelling::Plain);
             }
@@ -298,17 +298,6 @@ fn plain_container(bytes: &[u8], at: usize) -> Result<usize, ScanError> {
         byte = cursor.peek()?;
         empty = false;
     }
-}
-
-/// The top bits of the quotes and backslashes of a block, first byte lowest.
-///
-/// A borrow may mark a byte above a true mark as well, so only the lowest mark counts.
-#[inline(always)]
-fn marks(block: [u8; 8]) -> u64 {
-    let splat = |byte| u64::from_le_bytes([byte; 8]);
-    let zeros = |word: u64| word.wrapping_sub(splat(1)) & !word & splat(0x80);
-    let block = u64::from_le_bytes(block);
-    zeros(block ^ splat(b'"')) | zeros(block ^ splat(b'\\'))
 }
 
 /// The bracket that closes what `open` began.

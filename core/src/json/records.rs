@@ -2,7 +2,8 @@
 
 use super::cursor::{Cursor, Key, Spelling};
 use super::error::ScanError;
-use super::shape::{Known, Lead, Shape};
+use super::neighbour::Neighbour;
+use super::shape::{Known, Shape};
 use super::simd::Level;
 use super::text::unquote;
 
@@ -97,7 +98,7 @@ pub struct Records<'b, 'k> {
     elements: Elements<'b>,
     keys: &'k [&'k str],
     shape: Shape,
-    lead: Lead,
+    last: Neighbour,
 }
 
 impl<'b, 'k> Records<'b, 'k> {
@@ -109,7 +110,7 @@ impl<'b, 'k> Records<'b, 'k> {
             elements: Elements::new(text),
             keys,
             shape: Shape::default(),
-            lead: Lead::default(),
+            last: Neighbour::default(),
         }
     }
 
@@ -134,7 +135,7 @@ impl<'b, 'k> Records<'b, 'k> {
             elements: Elements { cursor, state },
             keys,
             shape,
-            lead: Lead::default(),
+            last: Neighbour::default(),
         }
     }
 
@@ -168,21 +169,32 @@ impl<'b, 'k> Records<'b, 'k> {
         cursor.peek()?;
         let start = cursor.at();
         let mut member = 0;
-        if let Some(end) = self.lead.repeated(self.text, start, fields) {
-            cursor.skip(end - start);
-            member = Lead::MEMBERS;
-        }
-        while let Some(Known { place, .. }) = self.member(&mut cursor, member)? {
+        loop {
+            let mut known = None;
+            if self.last.repeats(member) {
+                let same = self.last.same(self.text, cursor.at(), member, fields);
+                cursor.skip(same.length);
+                (member, known) = (same.member, same.known);
+            }
+            let start = cursor.at();
+            let known = match known {
+                Some(known) => {
+                    cursor.skip(known.length);
+                    known
+                }
+                None => match self.member(&mut cursor, member)? {
+                    Some(known) => known,
+                    None => break,
+                },
+            };
             let value = cursor.value()?;
-            self.lead.learn(member, start, place, &value);
-            if let Some(place) = place {
+            self.last.learn(member, start, known, &value);
+            if let Some(place) = known.place {
                 fields[place] = Some(value);
             }
             member += 1;
         }
-        if member <= Lead::MEMBERS {
-            self.lead.forget();
-        }
+        self.last.ends(member);
         self.elements.cursor = cursor;
         Ok(Some(start..cursor.at()))
     }

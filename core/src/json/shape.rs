@@ -3,8 +3,6 @@
 // As with the cursor.
 #![allow(clippy::inline_always)]
 
-use super::records::Span;
-
 /// The keys of the last record, each with where its value belongs.
 ///
 /// Records of one array have the same members in the same order, and a key is often longer than
@@ -39,15 +37,20 @@ pub(super) struct Known {
     pub(super) place: Option<usize>,
 }
 
+impl Known {
+    /// A member that was never seen.
+    pub(super) const NOTHING: Self = Self {
+        length: 0,
+        place: None,
+    };
+}
+
 impl Announced {
     /// What no text begins with: it has a byte where the mask has none.
     const NEVER: Self = Self {
         blocks: [1; BLOCKS],
         masks: [0; BLOCKS],
-        known: Known {
-            length: 0,
-            place: None,
-        },
+        known: Known::NOTHING,
     };
 
     /// `None` for what is too long.
@@ -120,61 +123,5 @@ impl Shape {
             *guess = announced;
         }
         known
-    }
-}
-
-/// The first members of the last record. Neighbours often have them alike: all facts of a node
-/// begin with its certname and environment.
-#[derive(Debug, Default)]
-pub(super) struct Lead {
-    /// Their text, and the byte after it, which tells that the last value is over.
-    span: Span,
-    /// The place of each among the wanted members, and its value.
-    members: [(Option<usize>, Span); Lead::MEMBERS],
-}
-
-impl Lead {
-    /// How many members it has.
-    pub(super) const MEMBERS: usize = 2;
-
-    /// Remembers a member of the record that begins at `start`.
-    #[inline(always)]
-    pub(super) fn learn(
-        &mut self,
-        member: usize,
-        start: usize,
-        place: Option<usize>,
-        value: &Span,
-    ) {
-        if let Some(kept) = self.members.get_mut(member) {
-            *kept = (place, value.clone());
-            self.span = start..value.end + 1;
-        }
-    }
-
-    /// Forgets a record that had no more than these members.
-    pub(super) fn forget(&mut self) {
-        self.span = 0..0;
-    }
-
-    /// The end of the same members at `start`, where the record begins alike. Their fields are set.
-    #[inline(always)]
-    pub(super) fn repeated(
-        &self,
-        text: &[u8],
-        start: usize,
-        fields: &mut [Option<Span>],
-    ) -> Option<usize> {
-        let lead = &text[self.span.clone()];
-        if lead.is_empty() || !text[start..].starts_with(lead) {
-            return None;
-        }
-        let shift = start - self.span.start;
-        for (place, value) in &self.members {
-            if let Some(place) = *place {
-                fields[place] = Some(value.start + shift..value.end + shift);
-            }
-        }
-        Some(start + lead.len() - 1)
     }
 }

@@ -57,6 +57,30 @@ impl Level {
     }
 }
 
+/// The bits of the quotes and backslashes of a block, first byte lowest. Of those above the lowest
+/// some may be others.
+#[inline(always)]
+pub(super) fn marks(block: &[u8; 16]) -> u32 {
+    #[cfg(target_arch = "x86_64")]
+    return x86::marks(block);
+    #[cfg(not(target_arch = "x86_64"))]
+    return plain_marks(block);
+}
+
+/// The same on any processor. A borrow may mark a byte above a true mark as well.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+#[inline(always)]
+fn plain_marks(block: &[u8; 16]) -> u32 {
+    let splat = |byte| u128::from_le_bytes([byte; 16]);
+    let zeros = |word: u128| word.wrapping_sub(splat(1)) & !word & splat(0x80);
+    let block = u128::from_le_bytes(*block);
+    let tops = zeros(block ^ splat(b'"')) | zeros(block ^ splat(b'\\'));
+    match tops {
+        0 => 0,
+        tops => 1 << (tops.trailing_zeros() / 8),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,6 +89,22 @@ mod tests {
     fn the_best_level_is_the_last_of_all() {
         assert_eq!(Level::all().next(), Some(Level::PLAIN));
         assert_eq!(Level::all().last(), Some(Level::best()));
+    }
+
+    #[test]
+    fn the_first_quote_or_backslash_of_a_block_is_found() {
+        for byte in 0..=u8::MAX {
+            for at in 0..17 {
+                let mut block = [byte; 16];
+                if let Some(found) = block.get_mut(at) {
+                    *found = b'"';
+                }
+                let first = block.iter().position(|it| matches!(it, b'"' | b'\\'));
+                let lowest = |marks: u32| (marks != 0).then_some(marks.trailing_zeros() as usize);
+                assert_eq!(lowest(marks(&block)), first, "{block:?}");
+                assert_eq!(lowest(plain_marks(&block)), first, "{block:?}");
+            }
+        }
     }
 
     // Compared to the plain one from outside; here, that they do not leave the work to it.

@@ -34,6 +34,12 @@ pub(crate) struct Certnames<'b> {
 }
 
 impl<'b> Certnames<'b> {
+    /// Makes room for as many names more.
+    pub(crate) fn reserve(&mut self, names: usize) {
+        self.names.reserve(names);
+        self.numbers.reserve(names, |(hash, _)| *hash);
+    }
+
     /// The number of `raw`, a JSON string. Spellings that differ in escapes only are one certname.
     pub(crate) fn number(&mut self, raw: &'b [u8]) -> u32 {
         self.numbered(canonical(raw), |name| name)

@@ -23,6 +23,18 @@ pub(super) fn container_avx2(text: &[u8], at: usize) -> Option<usize> {
     blocks::container::<Avx2>(text, at)
 }
 
+#[inline(always)]
+pub(super) fn marks(block: &[u8; 16]) -> u32 {
+    // SAFETY: x86-64 has SSE2; both are 16 bytes, and any bits make a vector.
+    let bits = unsafe {
+        let block = std::mem::transmute::<[u8; 16], __m128i>(*block);
+        let quotes = _mm_cmpeq_epi8(block, _mm_set1_epi8(b'"'.cast_signed()));
+        let backslashes = _mm_cmpeq_epi8(block, _mm_set1_epi8(b'\\'.cast_signed()));
+        _mm_movemask_epi8(_mm_or_si128(quotes, backslashes))
+    };
+    bits.cast_unsigned()
+}
+
 #[derive(Clone, Copy)]
 struct Sse2([__m128i; 4]);
 

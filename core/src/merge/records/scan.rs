@@ -9,6 +9,9 @@ use crate::provenance::Mark;
 
 use super::{Keep, RecordMerge, Total};
 
+/// Room is made for so many records at once: growing costs a short list more than a long one.
+const FEW: usize = 4096;
+
 /// Which members are read from each record, and what for.
 pub(super) struct Layout<'p> {
     keys: Vec<&'p str>,
@@ -226,6 +229,14 @@ impl<'p> Layout<'p> {
                 continue;
             }
             joinable = self.grouped && subject.is_some();
+            if scanned.entries.is_empty() && !self.grouped {
+                // As many as there are if all are as long; a longer list grows with less ado.
+                let records = (body.len() / (span.len() + 1)).min(FEW);
+                scanned.entries.reserve(records);
+                scanned.places.reserve(records * scanned.each);
+                scanned.stamps.reserve(self.stamp.map_or(0, |_| records));
+                subjects.names.reserve(records);
+            }
             let stamp = self.stamp.map(|at| Stamp::of_report(text(at)));
             scanned.stamps.extend(stamp);
             scanned.entries.push(Entry { subject, span });
