@@ -186,8 +186,8 @@ impl Daemon {
         app.upstream().take_over(before.upstream());
         self.probes = prober::start(app.upstream(), config);
         self.current.replace(Arc::clone(&app));
-        self.serving.open(&self.current, opened);
         self.serving.close_others(config);
+        self.serving.open(&self.current, opened);
         Ok(())
     }
 

@@ -9,6 +9,7 @@ mod text;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use pdbmux_samples::{Server, migration, serve};
@@ -49,14 +50,14 @@ pub enum DemoError {
 /// Hands `listener` to `proxy`, together with the samples as backends in configured order; `proxy` serves until its [`Shutdown`] resolves. `lines` are the commands; when they end the
 /// demo goes on, since a demo without a terminal still serves. All text goes to `out`.
 pub async fn run<P, F>(
-    listener: TcpListener,
+    listener: Arc<TcpListener>,
     mut lines: mpsc::Receiver<String>,
     out: &mut impl Write,
     stop: impl Future<Output = ()>,
     proxy: P,
 ) -> Result<(), DemoError>
 where
-    P: FnOnce(Vec<BackendConfig>, TcpListener, Shutdown) -> F,
+    P: FnOnce(Vec<BackendConfig>, Arc<TcpListener>, Shutdown) -> F,
     F: Future<Output = ()> + Send + 'static,
 {
     let address = listener.local_addr()?;

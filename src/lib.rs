@@ -22,6 +22,7 @@ mod work;
 pub use http::admin::page;
 
 use std::future::Future;
+use std::sync::Arc;
 
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -41,14 +42,14 @@ pub fn check_door(config: &Config) -> Result<(), DoorError> {
 /// lets the answers under way end, for as long as the configuration allows, which is not read again.
 pub async fn run(
     config: Config,
-    listener: TcpListener,
+    listener: impl Into<Arc<TcpListener>>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) {
     let at = config.listen.first().cloned();
     let listeners = at.map(|at| Listener {
         at,
         audience: Audience::Clients,
-        socket: listener,
+        socket: listener.into(),
     });
     let (tell, orders) = mpsc::channel(1);
     tokio::spawn(async move {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use tokio::net::TcpListener;
 
@@ -24,8 +25,8 @@ pub struct Listener {
     pub at: Listen,
     /// Whom it is for.
     pub audience: Audience,
-    /// The socket; what the system made of port 0 is told by this.
-    pub socket: TcpListener,
+    /// The socket; what the system made of port 0 is told by this. It is closed once nobody has it.
+    pub socket: Arc<TcpListener>,
 }
 
 /// The address could not be had.
@@ -61,7 +62,7 @@ impl Listener {
             Ok(socket) => Ok(Self {
                 at,
                 audience,
-                socket,
+                socket: Arc::new(socket),
             }),
             Err(why) => Err(BindError { listen: at, why }),
         }
@@ -106,7 +107,7 @@ async fn interfaces(listen: &Listen, names: &Names) -> Result<Vec<IpAddr>, Looku
 mod tests {
     use super::*;
 
-    async fn listener(text: &str) -> Result<TcpListener, BindError> {
+    async fn listener(text: &str) -> Result<Arc<TcpListener>, BindError> {
         let at = text.parse().unwrap();
         let opened = Listener::open(at, Audience::Clients, &Names::of_system()).await;
         opened.map(|listener| listener.socket)

@@ -41,6 +41,14 @@ pub enum ListenError {
     BadHost,
 }
 
+impl Listen {
+    /// Whether what is sent to one comes to the other. A port that the system chooses is another each
+    /// time.
+    pub fn is_place_of(&self, other: &Self) -> bool {
+        self.port != 0 && (&self.host, self.port) == (&other.host, other.port)
+    }
+}
+
 impl FromStr for Listen {
     type Err = ListenError;
 

@@ -3,13 +3,13 @@ use tokio::net::TcpStream;
 use super::*;
 
 /// A proxy that serves nothing and waits for the end.
-async fn idle(_: Vec<BackendConfig>, _: TcpListener, end: Shutdown) {
+async fn idle(_: Vec<BackendConfig>, _: Arc<TcpListener>, end: Shutdown) {
     end.await;
 }
 
 /// A listener for the proxy.
-async fn listener() -> TcpListener {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap()
+async fn listener() -> Arc<TcpListener> {
+    Arc::new(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap())
 }
 
 /// Lines that are all typed at once, and then no more.

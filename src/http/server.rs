@@ -104,9 +104,11 @@ pub(crate) async fn serve(
             }
         }
     };
+    // Another may have the socket from now on: what comes then is for that one.
     tokio::select! {
-        () = accepting => {}
+        biased;
         () = ending.closed.cancelled() => {}
+        () = accepting => {}
     }
     // No new connections while the old ones end.
     drop(socket);

@@ -92,3 +92,59 @@ async fn an_address_that_cannot_be_had_refuses_the_whole_configuration() {
     assert_eq!(told["last_reload_successful"], true);
     assert_eq!(sources(&mux).await, pairs(&[("n", "renamed")]));
 }
+
+#[tokio::test]
+async fn addresses_of_clients_and_operators_change_places_in_one_reload() {
+    let (a, gate, mut read) = (backend(&[("n", OLD)], "a").await, Gate::new(), 0);
+    let (one, other) = (free(5), free(6));
+    let file = File::with("health_probe_enabled: false\nfacts_ttl: 0s\n");
+    let (slow, settled) = ("/pdb/query/v4/environments", "listen: 127.77.1.7:0");
+    a.on(slow, Answer::json("[1]").behind(&gate));
+    let places = |clients, operators| {
+        let second = format!("127.77.1.7:0,{clients}");
+        format!("listen: {second}\nadmin_listen: {operators}")
+    };
+    file.write(&[("pdb-a", &a)], settled);
+    let mux = Pdbmux::of_file(&file.path()).await;
+    file.write(&[("pdb-a", &a)], &places(one, other));
+    reload(&mux, &mut read).await;
+    let mut busy = Client::connect(one).await;
+    busy.send(request("GET", slow)).await;
+    a.until_seen(1).await;
+    file.write(&[("pdb-a", &a)], &places(other, one));
+    let told = reload(&mux, &mut read).await;
+    assert_eq!(told["last_reload_successful"], true, "{told}");
+    // Only operators are told the metrics of pdbmux, and only clients are answered from backends.
+    let pdbmux_metrics = async |at| {
+        let response = Client::connect(at).await.get("/metrics").await;
+        response.text().contains("pdbmux_build_info")
+    };
+    assert!(pdbmux_metrics(one).await);
+    assert!(!pdbmux_metrics(other).await);
+    Client::connect(other).await.get(NODES).await.ok();
+    gate.open();
+    assert_eq!(busy.response().await.ok(), "[1]");
+    assert_eq!(busy.until_closed().await, b"");
+}
+
+#[tokio::test]
+async fn an_address_that_is_being_left_can_be_had_again() {
+    let (a, gate, mut read) = (backend(&[("n", OLD)], "a").await, Gate::new(), 0);
+    let (kept, moved) = (free(8), free(9));
+    let file = File::with("health_probe_enabled: false\nfacts_ttl: 0s\n");
+    let slow = "/pdb/query/v4/environments";
+    a.on(slow, Answer::json("[1]").behind(&gate));
+    file.write(&[("pdb-a", &a)], &format!("listen: 127.77.1.7:0,{kept}"));
+    let mux = Pdbmux::of_file(&file.path()).await;
+    let mut busy = Client::connect(kept).await;
+    busy.send(request("GET", slow)).await;
+    a.until_seen(1).await;
+    for at in [moved, kept, moved, kept] {
+        file.write(&[("pdb-a", &a)], &format!("listen: 127.77.1.7:0,{at}"));
+        let told = reload(&mux, &mut read).await;
+        assert_eq!(told["last_reload_successful"], true, "{told}");
+        Client::connect(at).await.get(NODES).await.ok();
+    }
+    gate.open();
+    assert_eq!(busy.response().await.ok(), "[1]");
+}
