@@ -34,13 +34,13 @@ impl App {
         let outcome = trace
             .follow(async {
                 match plan {
-                    Plan::Fan(fan) => concluded(&self.fan(fan).await),
+                    Plan::Fan(fan) => concluded(&self.fan_within(fan, usize::MAX).await),
                     Plan::Turns(ask, turns, uncertain) => {
                         let response = self.pass_on(&ask, &turns, uncertain).await;
                         json!({ "status": response.status().as_u16() })
                     }
                     Plan::Parent(ask, turns, fan) => match self.parent(&ask, &turns).await {
-                        None => concluded(&self.fan(fan).await),
+                        None => concluded(&self.fan_within(fan, usize::MAX).await),
                         Some(refused) => json!({ "status": refused.status().as_u16() }),
                     },
                     Plan::Translate(_) => json!({ "status": 500 }),

@@ -15,7 +15,6 @@ use pdbmux_core::round::BackendId;
 use tokio::time::Instant;
 
 use super::respond::Standing;
-use super::rounds::Completeness;
 use super::serve::App;
 use super::stream::{AHEAD, Begun, Streamed};
 use crate::upstream::{Asked, Failure, Pool, Received, Room};
@@ -67,15 +66,17 @@ pub(super) struct Gathered {
 }
 
 impl App {
-    /// Asks all backends in service and merges what they answer, which is held whole.
-    pub(super) async fn fan(self: &Arc<Self>, fan: Fan) -> Conclusion {
-        self.fan_within(fan, usize::MAX).await
+    /// Answers a request from all backends in service. An answer need not be held whole: what is longer
+    /// than `room` bytes is written while it arrives, if it can be.
+    pub(super) async fn fan_within(self: &Arc<Self>, fan: Fan, room: usize) -> Conclusion {
+        let conclusion = self.ask_all(fan, room).await;
+        self.rounds.count_request(&conclusion);
+        conclusion
     }
 
-    /// The same for an answer that need not be held whole: what is longer than `room` bytes is
-    /// written while it arrives, if it can be. First it is asked what the question's subqueries
-    /// come to, where that is no matter of one backend.
-    pub(super) async fn fan_within(self: &Arc<Self>, fan: Fan, room: usize) -> Conclusion {
+    /// Asks all backends in service and merges what they answer. First it is asked what the question's
+    /// subqueries come to, where that is no matter of one backend.
+    pub(super) async fn ask_all(self: &Arc<Self>, fan: Fan, room: usize) -> Conclusion {
         if fan.priors.is_empty() {
             self.round(fan, room).await
         } else {
@@ -119,7 +120,7 @@ impl App {
             }
             let (mut gathered, merged) = self.settle(&done, gathered).await;
             if let Outcome::Instead(instead) = merged.outcome {
-                return Box::pin(self.fan(*instead)).await;
+                return Box::pin(self.ask_all(*instead, usize::MAX)).await;
             }
             let is_damaged =
                 |asked: &Asked| merged.damaged.iter().any(|(id, _)| *id == asked.backend);
@@ -301,7 +302,7 @@ impl App {
         }
     }
 
-    /// What the head of an answer says; a word in the log and the counts about whom it lacks.
+    /// What the head of an answer says; a word in the log and in the counts about whom it lacks.
     fn standing(
         &self,
         fan: &Fan,
@@ -312,12 +313,6 @@ impl App {
     ) -> Standing {
         let without = with_skipped(missed(fan, without), &gathered.skipped);
         self.warn(&without);
-        let completeness = if without.is_empty() {
-            Completeness::Full
-        } else {
-            Completeness::Partial
-        };
-        self.rounds.count(completeness, contributed);
         let doubts = fan.doubts.iter().chain(&gathered.doubts);
         Standing {
             total,
@@ -374,9 +369,6 @@ impl App {
                     result: Ok(received),
                     ..
                 }) => {
-                    if received.status >= 500 {
-                        self.rounds.count(Completeness::Partial, 0);
-                    }
                     self.note_locked_out(backend, received.status);
                     Conclusion::Replay(received)
                 }
@@ -384,7 +376,6 @@ impl App {
             },
             // What is asked again or instead has been by now.
             Outcome::Nothing | Outcome::AskAgain(_) | Outcome::Instead(_) => {
-                self.rounds.count(Completeness::Partial, 0);
                 let without = with_skipped(missed(fan, split(round).1), &gathered.skipped);
                 self.warn(&without);
                 Conclusion::Nothing(self.missing(&without))

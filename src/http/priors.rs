@@ -35,7 +35,7 @@ impl App {
             Err(conclusion) => return conclusion,
         };
         let fan = fan.with_known(&foundation.known);
-        let mut conclusion = self.fan_within(fan, room).await;
+        let mut conclusion = self.ask_all(fan, room).await;
         if let Conclusion::Answer { standing, .. } | Conclusion::Stream { standing, .. } =
             &mut conclusion
         {
@@ -51,7 +51,8 @@ impl App {
         self: &Arc<Self>,
         priors: Vec<Prior>,
     ) -> Result<Foundation, Conclusion> {
-        let asked = priors.iter().map(|prior| self.fan(prior.fan.clone()));
+        let asked = priors.iter();
+        let asked = asked.map(|prior| self.ask_all(prior.fan.clone(), usize::MAX));
         let asked = future::join_all(asked).await;
         let mut foundation = Foundation::default();
         for (prior, conclusion) in priors.into_iter().zip(asked) {

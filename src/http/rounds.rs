@@ -3,6 +3,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use super::fan::Conclusion;
+
 /// Whether a round had all that its answer is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Completeness {
@@ -28,9 +30,27 @@ pub(crate) struct Seen {
 pub(crate) struct Rounds(Mutex<Seen>);
 
 impl Rounds {
-    /// Counts a round that was asked of the backends just now. A query that all of them refused is
-    /// none (R198): it says nothing about them.
-    pub(crate) fn count(&self, completeness: Completeness, contributed: usize) {
+    /// Counts a request for which the backends were asked just now, in however many rounds. A query
+    /// that all of them refused is none (R198): it says nothing about them.
+    pub(super) fn count_request(&self, conclusion: &Conclusion) {
+        match conclusion {
+            Conclusion::Answer { standing, .. } | Conclusion::Stream { standing, .. } => {
+                let completeness = if standing.missing.is_empty() {
+                    Completeness::Full
+                } else {
+                    Completeness::Partial
+                };
+                self.count(completeness, standing.contributed);
+            }
+            Conclusion::Replay(received) if received.status < 500 => {}
+            Conclusion::Replay(_) | Conclusion::Nothing(_) => self.count(Completeness::Partial, 0),
+            // Neither tells of a backend.
+            Conclusion::Unfoldable(_) | Conclusion::Full(_) => {}
+        }
+    }
+
+    /// Counts that something was asked of the backends, and how complete the answer was.
+    pub(super) fn count(&self, completeness: Completeness, contributed: usize) {
         let mut seen = self.lock();
         seen.last = Some((completeness, contributed));
         if completeness == Completeness::Partial {

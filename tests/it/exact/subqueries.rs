@@ -52,6 +52,26 @@ async fn what_all_backends_know_stands_in_the_place_of_a_subquery() {
 }
 
 #[tokio::test]
+async fn r197_a_request_is_one_round_however_many_questions_come_first() {
+    let ([a, b], mux) = pair().await;
+    a.on(REPORTS, certname("x"));
+    b.on(REPORTS, Answer::status(503, "down"));
+    let seen = async || mux.get("/healthz").await.json()["query"].clone();
+    let response = mux.ask(FACTS, &[("query", FAILED)]).await;
+    assert_eq!(response.backends(), Some("1/2"));
+    // The last round was the one of the question itself, to which both contributed.
+    let query = seen().await;
+    assert_eq!(
+        (&query["partial"], &query["contributed"]),
+        (&json!(true), &json!(1))
+    );
+    assert_eq!(query["partial_rounds"], 1);
+    a.on(REPORTS, Answer::status(500, "broken"));
+    assert_eq!(mux.ask(FACTS, &[("query", FAILED)]).await.status, 502);
+    assert_eq!(seen().await["partial_rounds"], 2);
+}
+
+#[tokio::test]
 async fn the_innermost_subquery_is_asked_first() {
     let ([a, b], mux) = pair().await;
     for (stub, report) in [(&a, "r1"), (&b, "r2")] {
