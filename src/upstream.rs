@@ -79,7 +79,7 @@ impl Upstream {
         Arc::new(Self {
             backends: backends.collect(),
             monitor: Monitor::new(config),
-            shared: Shared::default(),
+            shared: Shared::of(config),
             max_body: config.max_body_bytes,
             memory: match before {
                 Some(before) => memory.or(&before.memory),
@@ -89,13 +89,15 @@ impl Upstream {
         })
     }
 
-    /// Takes over what is known of the health of PuppetDBs that are where they were.
+    /// Takes over what is known of the health of PuppetDBs that are where they were, and which of them
+    /// are on one database.
     pub fn take_over(&self, before: &Self) {
         for member in self.members() {
             if let Some(known) = before.find(&member.url, &member.access) {
                 self.monitor.take_over(member.id, &before.monitor, known.id);
             }
         }
+        self.take_over_shared(before);
     }
 
     /// The PuppetDB that is reached so, whatever its name and in whatever time.

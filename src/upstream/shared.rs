@@ -10,19 +10,31 @@ use pdbmux_core::round::{BackendId, Reply};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::Upstream;
+use crate::config::{Config, Detection};
 
 /// Time between two looks. A look costs each backend a question by an index.
 const PAUSE: Duration = Duration::from_mins(10);
 
 /// The backends that are known to be on one database, by two.
-#[derive(Debug, Default)]
-pub(super) struct Shared(Mutex<BTreeSet<Pair>>);
+#[derive(Debug)]
+pub(super) struct Shared {
+    detection: Detection,
+    pairs: Mutex<BTreeSet<Pair>>,
+}
 
 type Pair = (BackendId, BackendId);
 
 impl Shared {
+    /// Nothing is known yet.
+    pub(super) fn of(config: &Config) -> Self {
+        Self {
+            detection: config.detect_shared_database,
+            pairs: Mutex::default(),
+        }
+    }
+
     fn pairs(&self) -> MutexGuard<'_, BTreeSet<Pair>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pairs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -41,6 +53,25 @@ impl Upstream {
     /// The backends that are on one database without being a group, by two, as far as it was noticed.
     pub fn shared_databases(&self) -> Vec<(BackendId, BackendId)> {
         self.shared.pairs().iter().copied().collect()
+    }
+
+    /// Takes over what was noticed before of backends that are here still, and are not one now.
+    pub(super) fn take_over_shared(&self, before: &Self) {
+        if self.shared.detection == Detection::Off {
+            return;
+        }
+        let heir = |id: BackendId| {
+            let mut members = before.backend(id).members().iter();
+            let heir = members.find_map(|member| self.find(&member.url, &member.access))?;
+            Some(heir.id.backend)
+        };
+        for (one, other) in before.shared_databases() {
+            if let (Some(one), Some(other)) = (heir(one), heir(other))
+                && one != other
+            {
+                self.shared.pairs().insert((one.min(other), one.max(other)));
+            }
+        }
     }
 
     /// The newest reports of each backend in service, as far as they can be told.
@@ -113,14 +144,40 @@ mod tests {
         read_newest(format!("[{}]", reports.join(",")).as_bytes()).unwrap()
     }
 
+    fn upstream(backends: &str) -> Arc<Upstream> {
+        let env = [("PDBMUX_BACKENDS", backends)].into_iter().collect();
+        let nowhere = std::path::Path::new("/nonexistent");
+        let config = load_from(&Flags::default(), &env, nowhere).unwrap().config;
+        Upstream::new(&config)
+    }
+
+    #[test]
+    fn what_is_known_lives_on_where_the_two_are_there_still_and_are_no_group() {
+        let before = upstream("a=http://a.example,b=http://b.example,c=http://c.example");
+        let (a, b, c) = (BackendId(0), BackendId(1), BackendId(2));
+        before.compare(&[(a, reports(1)), (b, reports(1)), (c, reports(1))]);
+        assert_eq!(before.shared_databases(), [(a, b), (a, c), (b, c)]);
+        for (backends, known) in [
+            // By where they are, whatever they are called and in which order they stand.
+            ("c=http://c.example,x=http://a.example", vec![(a, b)]),
+            ("g/a=http://a.example,g/b=http://b.example", vec![]),
+            (
+                "g/a=http://a.example,c=http://c.example,g/b=http://b.example",
+                vec![(a, b)],
+            ),
+            ("a=http://a.example,b=http://elsewhere.example", vec![]),
+        ] {
+            let after = upstream(backends);
+            after.take_over(&before);
+            assert_eq!(after.shared_databases(), known, "{backends}");
+        }
+    }
+
     #[test]
     fn two_on_one_database_are_told_of_once_and_for_as_long_as_they_are() {
         let (log, [a, b, c]) = (Log::default(), [0, 1, 2].map(BackendId));
         let backends = "a=http://a.example,b=http://b.example,c=http://c.example";
-        let env = [("PDBMUX_BACKENDS", backends)].into_iter().collect();
-        let nowhere = std::path::Path::new("/nonexistent");
-        let config = load_from(&Flags::default(), &env, nowhere).unwrap().config;
-        let upstream = Upstream::new(&config);
+        let upstream = upstream(backends);
         let writer = log.clone();
         let subscriber = tracing_subscriber::fmt()
             .with_writer(move || writer.clone())
