@@ -5,6 +5,7 @@
 
 mod backend;
 mod catalog;
+mod group;
 mod histogram;
 mod names;
 mod process;
@@ -26,6 +27,7 @@ use prometheus_client::metrics::info::Info;
 
 pub use backend::{Asking, Backend, Outcome};
 pub use catalog::{Kind, Listed};
+pub use group::{Group, TakeOver};
 pub use histogram::Histogram;
 pub use names::{Answered, Denied, Method, Reload, Shed, Status, Tier};
 pub(crate) use recent::seconds;
@@ -60,6 +62,7 @@ impl Format {
 pub struct Metrics {
     catalog: Catalog,
     backends: backend::Families,
+    groups: group::Families,
     routes: route::Routes,
     sampled: Sampled,
     /// One scrape at a time fills in what is only looked at.
@@ -88,6 +91,7 @@ impl Metrics {
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         catalog.add("pdbmux_build", "Version of pdbmux", &["version"], build);
         let backends = backend::Families::listed_in(&mut catalog);
+        let groups = group::Families::listed_in(&mut catalog);
         let routes = route::Routes::listed_in(&mut catalog);
         let (shed, denied, reloads) = <(ByWord, ByWord, ByWord)>::default();
         catalog.add(
@@ -133,6 +137,7 @@ impl Metrics {
             estate: Mutex::default(),
             recent: Recent::default(),
             backends,
+            groups,
             routes,
             catalog: process::listed_in(catalog),
         };
@@ -144,6 +149,11 @@ impl Metrics {
     /// The counts of the backend of this name, which stay for as long as the process.
     pub fn backend(&self, name: &str) -> Arc<Backend> {
         self.backends.of(name)
+    }
+
+    /// The counts of the group of this name.
+    pub fn group(&self, name: &str) -> Arc<Group> {
+        self.groups.of(name)
     }
 
     /// The counts of what is answered at a place.

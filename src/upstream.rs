@@ -26,7 +26,7 @@ use tokio::time::Instant;
 use crate::config::{Access, BaseUrl, Config};
 use crate::metrics::Metrics;
 
-pub use ask::{Asked, Received};
+pub use ask::{Asked, Received, Turn};
 pub use client::TlsError;
 pub use credentials::CredentialsError;
 pub use eject::Via;

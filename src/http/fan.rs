@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use pdbmux_core::answer::Pieces;
-use pdbmux_core::merge::damage::Damage;
 use pdbmux_core::merge::fold::FoldError;
 use pdbmux_core::merge::owners::{FreshnessMap, Shares};
 use pdbmux_core::merge::records::RecordMerge;
@@ -101,7 +100,7 @@ impl App {
             while let Some(plan) = done.streamed()
                 && gathered.round.iter().any(|asked| asked.rest.is_some())
             {
-                match self.begin(plan, &mut gathered, since).await {
+                match self.begin(plan, &mut gathered, since, room).await {
                     Ok(None) => {}
                     Ok(Some(begun)) => {
                         gathered.round.append(&mut failed);
@@ -122,17 +121,17 @@ impl App {
             if let Outcome::Instead(instead) = merged.outcome {
                 return Box::pin(self.ask_all(*instead, usize::MAX)).await;
             }
-            let is_damaged =
-                |asked: &Asked| merged.damaged.iter().any(|(id, _)| *id == asked.backend);
-            if fan.is_undivided() || !gathered.round.iter().any(is_damaged) {
+            // In a group another may have taken over.
+            let damaged = merged.damaged.clone();
+            let is_damaged = |asked: &Asked| damaged.iter().any(|(id, _)| *id == asked.backend);
+            let is_lost = |asked: &Asked| is_damaged(asked) && !asked.is_success();
+            if fan.is_undivided() || !gathered.round.iter().any(is_lost) {
                 let merged = self.unanimous(&fan, &mut gathered, merged, &failed).await;
                 gathered.round.append(&mut failed);
                 gathered.round.sort_by_key(|asked| asked.backend);
                 return self.conclude(&done, gathered, merged);
             }
-            blame(&mut gathered.round, merged.damaged);
-            let damaged = gathered.round.into_iter();
-            failed.extend(damaged.filter(|asked| asked.result.is_err()));
+            failed.extend(gathered.round.into_iter().filter(is_lost));
         }
     }
 
@@ -144,9 +143,11 @@ impl App {
         plan: &RecordMerge,
         gathered: &mut Gathered,
         since: Instant,
+        room: usize,
     ) -> Result<Option<Begun>, Duration> {
         let comes_in_order = self.comes_in_order(plan, gathered, since).await;
         let (round, map) = (&mut gathered.round, gathered.map.as_ref());
+        let asks = &gathered.asks;
         let begun = if comes_in_order {
             let hold = if plan.is_ordered_here() {
                 Some(self.upstream.hold(AHEAD).await?)
@@ -156,7 +157,7 @@ impl App {
             self.begin_stream(plan, round, map, hold).await
         } else {
             let before = failures(round);
-            self.upstream.receive_rest(round).await;
+            self.upstream.receive_rest(round, asks).await;
             if failures(round) > before {
                 return Ok(None);
             }
@@ -166,7 +167,11 @@ impl App {
             Ok(begun) => Ok(Some(begun)),
             Err(mut damaged) => {
                 damaged.retain(|(backend, damage)| !self.distrust(*backend, *damage));
-                blame(round, damaged);
+                let replaced = self
+                    .upstream
+                    .replace_damaged(round, asks, &damaged, Room::of(room));
+                // Rare: boxed, so that no other request makes room for it.
+                Box::pin(replaced).await;
                 Ok(None)
             }
         }
@@ -261,16 +266,18 @@ impl App {
         }
     }
 
-    /// Merges a round; where that does not decide the window, asks for more and merges again.
+    /// Merges a round; where that does not decide the window, asks for more and merges again. What
+    /// turns out to be damaged has failed, or is asked of another of its group.
     async fn settle(&self, fan: &Arc<Fan>, mut gathered: Gathered) -> (Gathered, Merged) {
         let mut round = std::mem::take(&mut gathered.round);
         let asks = &mut gathered.asks;
+        let mut damaged = Vec::new();
         loop {
             let (settings, plan) = (Arc::clone(&self.settings), Arc::clone(fan));
             let (map, shares) = (gathered.map.clone(), gathered.shares.clone());
             let limits: Vec<_> = asks.iter().map(Ask::limit).collect();
             let began = Instant::now();
-            let merged;
+            let mut merged;
             (round, merged) = work::run(size(&round), move || {
                 let parts: Vec<_> = round.iter().map(Asked::part).collect();
                 let context = Context {
@@ -283,8 +290,17 @@ impl App {
             })
             .await;
             request::count(|route| route.merged(began.elapsed()));
+            if !merged.damaged.is_empty() {
+                let (now, room) = (&merged.damaged, Room::unbounded());
+                damaged.extend_from_slice(now);
+                let replaced = self.upstream.replace_damaged(&mut round, asks, now, room);
+                if Box::pin(replaced).await {
+                    continue;
+                }
+            }
             let Outcome::AskAgain(again) = merged.outcome else {
                 gathered.round = round;
+                merged.damaged = damaged;
                 return (gathered, merged);
             };
             let mut more = Vec::new();
@@ -345,11 +361,10 @@ impl App {
 
     /// Says what a round came to, given what a merge made of it.
     fn conclude(&self, fan: &Fan, mut gathered: Gathered, merged: Merged) -> Conclusion {
-        let mut round = std::mem::take(&mut gathered.round);
+        let round = std::mem::take(&mut gathered.round);
         if let Some(waited) = no_room(&round) {
             return Conclusion::Full(waited);
         }
-        blame(&mut round, merged.damaged);
         self.upstream.judge(&round);
         match merged.outcome {
             Outcome::Answer(answer) => {
@@ -404,16 +419,6 @@ fn no_room(round: &[Asked]) -> Option<Duration> {
     })
 }
 
-/// Counts backends that sent damage as failed.
-fn blame(round: &mut [Asked], damaged: Vec<(BackendId, Damage)>) {
-    for (backend, damage) in damaged {
-        if let Some(asked) = round.iter_mut().find(|asked| asked.backend == backend) {
-            asked.result = Err(Failure::Damaged(damage));
-            asked.rest = None;
-        }
-    }
-}
-
 /// Those that did not contribute and those that were not asked, in configured order.
 pub(super) fn with_skipped(mut without: Without, skipped: &[BackendId]) -> Without {
     without.extend(
@@ -431,11 +436,8 @@ pub(super) fn status(asked: &Asked) -> Option<u16> {
 }
 
 pub(super) fn successes(round: &[Asked]) -> Vec<BackendId> {
-    let parts = round.iter().map(Asked::part);
-    parts
-        .filter(|part| part.reply.is_some_and(|r| r.is_success()))
-        .map(|part| part.backend)
-        .collect()
+    let successes = round.iter().filter(|asked| asked.is_success());
+    successes.map(|asked| asked.backend).collect()
 }
 
 fn failures(round: &[Asked]) -> usize {

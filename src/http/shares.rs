@@ -106,7 +106,7 @@ impl App {
             answered.sort_by_key(|known| asks.iter().position(|asked| is_of(known, asked)));
             let bad = failing(fan, &answered);
             let is_bad = |(_, part): &(Ask, Asked)| bad.contains(&part.backend);
-            if bad.is_empty() || !answered.iter().any(|it| is_success(&it.1) && !is_bad(it)) {
+            if bad.is_empty() || !answered.iter().any(|it| it.1.is_success() && !is_bad(it)) {
                 break;
             }
             let (lost, good): (Vec<_>, Vec<_>) = answered.drain(..).partition(is_bad);
@@ -168,10 +168,6 @@ fn failing(fan: &Fan, answered: &[(Ask, Asked)]) -> Vec<BackendId> {
     let parts = answered.iter().map(|(_, part)| part);
     let failing = parts.filter(|part| !answers(fan, part));
     failing.map(|part| part.backend).collect()
-}
-
-fn is_success(part: &Asked) -> bool {
-    part.part().reply.is_some_and(|reply| reply.is_success())
 }
 
 /// Whether a backend spoke for its share.

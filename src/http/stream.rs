@@ -125,7 +125,7 @@ impl App {
         if !damaged.is_empty() {
             return Err(damaged);
         }
-        let unfinished = round.iter_mut().filter(|asked| is_success(asked));
+        let unfinished = round.iter_mut().filter(|asked| asked.is_success());
         for (asked, ahead) in unfinished.zip(ahead) {
             writing.vias.push(asked.via.take());
             let rest = asked.rest.take();
@@ -260,7 +260,7 @@ impl Contributors {
             bodies: Vec::new(),
             total: Some(0),
         };
-        for asked in round.iter().filter(|asked| is_success(asked)) {
+        for asked in round.iter().filter(|asked| asked.is_success()) {
             if let Ok(received) = &asked.result {
                 let sum = |sum: u64| sum.checked_add(received.total?);
                 those.total = those.total.and_then(sum);
@@ -378,10 +378,6 @@ fn slices(mut bytes: Bytes) -> VecDeque<Bytes> {
     }
     slices.push_back(bytes);
     slices
-}
-
-fn is_success(asked: &Asked) -> bool {
-    asked.part().reply.is_some_and(|reply| reply.is_success())
 }
 
 /// The rest of a body, as it arrives.

@@ -16,7 +16,7 @@ use super::fan::{Without, split, status, with_skipped};
 use super::respond;
 use super::serve::App;
 use super::stream::arriving;
-use crate::upstream::{Asked, Failure, Incoming, Pool, Received};
+use crate::upstream::{Asked, Failure, Incoming, Pool, Received, Turn};
 
 /// What came of taking turns.
 pub(super) enum Taken<T> {
@@ -102,22 +102,18 @@ impl App {
         let pool = self.upstream.pool();
         let (order, first) = self.order(turns, &pool).await;
         for backend in order {
-            let (via, opened) = self.upstream.open(backend, ask).await;
-            let result = match opened {
-                Ok(response) if response.status().is_success() => {
-                    match take(backend, response).await {
-                        Ok(taken) => {
-                            self.upstream.judge_turns(&round);
-                            self.upstream.judge_successes(&[via]);
-                            // To have nothing of what was asked is no failure.
-                            let (_, mut without) = split(round);
-                            without.retain(|(_, failure)| !matches!(failure, Failure::Status(404)));
-                            return Taken::Success(taken, without, pool.skipped);
-                        }
-                        Err(failure) => Err(failure),
-                    }
+            let take = |success| take(backend, success);
+            let (via, answered) = self.upstream.ask_one(backend, ask, take).await;
+            let result = match answered {
+                Ok(Turn::Success(taken)) => {
+                    self.upstream.judge_turns(&round);
+                    self.upstream.judge_successes(&[via]);
+                    // To have nothing of what was asked is no failure.
+                    let (_, mut without) = split(round);
+                    without.retain(|(_, failure)| !matches!(failure, Failure::Status(404)));
+                    return Taken::Success(taken, without, pool.skipped);
                 }
-                Ok(response) => self.upstream.receive(response).await,
+                Ok(Turn::Refused(received)) => Ok(received),
                 Err(failure) => Err(failure),
             };
             let asked = Asked {

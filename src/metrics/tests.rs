@@ -32,6 +32,7 @@ fn sample() -> Sample<'static> {
 /// Metrics of which everything was counted at least once.
 fn used() -> Arc<Metrics> {
     let metrics = Metrics::new();
+    metrics.group("eu").taken_over(TakeOver::Damaged);
     let backend = metrics.backend("pdb-a");
     let mut asking = backend.asked();
     asking.head(Duration::from_millis(20));

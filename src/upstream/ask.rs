@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, USER_AGENT,
 };
-use http::{Method, Request, Response};
+use http::{Method, Request, Response, StatusCode};
 use http_body::Body as _;
 use http_body_util::{BodyExt, Full};
 use pdbmux_core::plan::{Ask, Sent};
@@ -63,6 +63,11 @@ impl Asked {
         }
     }
 
+    /// Whether it answers the question.
+    pub fn is_success(&self) -> bool {
+        self.part().reply.is_some_and(|reply| reply.is_success())
+    }
+
     /// The part as merges see it.
     pub fn part(&self) -> Part<'_> {
         let reply = self.result.as_ref().ok().map(|received| Reply {
@@ -87,13 +92,28 @@ impl Answered for (Received, Option<Incoming>) {
     }
 }
 
-impl Answered for Response<Incoming> {
+/// What came of asking one backend.
+#[derive(Debug)]
+pub enum Turn<T> {
+    /// What was made of its success.
+    Success(T),
+    /// What it answered, which is none.
+    Refused(Received),
+}
+
+impl<T> Answered for Turn<T> {
     fn status(&self) -> u16 {
-        self.status().as_u16()
+        match self {
+            Self::Success(_) => StatusCode::OK.as_u16(),
+            Self::Refused(received) => received.status,
+        }
     }
 
     fn body(&self) -> Option<Bytes> {
-        None
+        match self {
+            Self::Success(_) => None,
+            Self::Refused(received) => Some(received.body.clone()),
+        }
     }
 }
 
@@ -110,38 +130,48 @@ impl Upstream {
         let mut reserved = self.reserve(asks, &room).await.into_iter();
         join_all(asks.iter().map(|(backend, ask)| {
             let asking = Asking {
-                stay: room.stay(),
                 reserved: reserved.next(),
+                ..Asking::at(room.stay())
             };
-            let read = |response| self.receive_within(response, &room);
-            async move {
-                let (via, answered) = self.ask_for(*backend, ask, asking, read).await;
-                let (result, rest) = match answered {
-                    Ok((received, rest)) => (Ok(received), rest),
-                    Err(failure) => (Err(failure), None),
-                };
-                Asked {
-                    backend: *backend,
-                    result,
-                    rest,
-                    via,
-                }
-            }
+            self.ask_part(*backend, ask, asking, &room)
         }))
         .await
     }
 
-    /// Waits for what is left of the answers to a round.
-    pub async fn receive_rest(&self, round: &mut [Asked]) {
-        let unfinished = round.iter_mut().filter(|asked| asked.rest.is_some());
-        join_all(unfinished.map(async |asked| {
+    /// Asks one backend for its part of a round.
+    pub(super) async fn ask_part(
+        &self,
+        backend: BackendId,
+        ask: &Ask,
+        asking: Asking,
+        room: &Room,
+    ) -> Asked {
+        let read = |response| self.receive_within(response, room);
+        let (via, answered) = self.ask_for(backend, ask, asking, read).await;
+        let (result, rest) = match answered {
+            Ok((received, rest)) => (Ok(received), rest),
+            Err(failure) => (Err(failure), None),
+        };
+        Asked {
+            backend,
+            result,
+            rest,
+            via,
+        }
+    }
+
+    /// Waits for what is left of the answers to a round, which are those to `asks`.
+    pub async fn receive_rest(&self, round: &mut [Asked], asks: &[Ask]) {
+        let unfinished = round.iter_mut().zip(asks);
+        let unfinished = unfinished.filter(|(asked, _)| asked.rest.is_some());
+        join_all(unfinished.map(async |(asked, ask)| {
             let (Some(rest), Ok(received)) = (asked.rest.take(), &mut asked.result) else {
                 return;
             };
             let beginning = std::mem::take(&mut received.body);
             match self.fill(beginning, rest, &Room::unbounded()).await {
                 Ok((body, _)) => received.body = body,
-                Err(failure) => asked.result = Err(failure),
+                Err(failure) => self.replace_failed(asked, ask, failure).await,
             }
         }))
         .await;
@@ -178,25 +208,27 @@ impl Upstream {
         Ok((received, rest))
     }
 
-    /// Asks one backend and waits for the head of its answer.
-    ///
-    /// The headers are pdbmux's own: a client's `Accept` or `Accept-Encoding` would change what
-    /// comes back (trap T62).
-    pub async fn open(
+    /// Asks one backend and has `take` make something of its success. Of a group another member is
+    /// asked as long as that fails.
+    pub async fn ask_one<T, R>(
         &self,
         backend: BackendId,
         ask: &Ask,
-    ) -> (Option<Via>, Result<Response<Incoming>, Failure>) {
-        let is_group = self.backend(backend).group().is_some();
-        let begun = async |mut response: Response<Incoming>| {
-            // Once bytes of it are passed on, no other member can take over.
-            if is_group {
-                response.body_mut().read_ahead().await?;
+        take: impl Fn(Response<Incoming>) -> R,
+    ) -> (Option<Via>, Result<Turn<T>, Failure>)
+    where
+        R: Future<Output = Result<T, Failure>>,
+    {
+        let take = &take;
+        let read = |response: Response<Incoming>| async move {
+            if response.status().is_success() {
+                take(response).await.map(Turn::Success)
+            } else {
+                self.receive(response).await.map(Turn::Refused)
             }
-            Ok(response)
         };
         let asking = Asking::at(Stay::Long);
-        self.ask_for(backend, ask, asking, begun).await
+        self.ask_for(backend, ask, asking, read).await
     }
 
     /// Asks one PuppetDB, which has `place` for it, and waits for the head of its answer.
@@ -230,6 +262,9 @@ impl Upstream {
     }
 
     /// Sends a request and waits for the head of its answer, within `limits`.
+    ///
+    /// The headers are pdbmux's own: a client's `Accept` or `Accept-Encoding` would change what
+    /// comes back (trap T62).
     pub(super) async fn send(
         &self,
         member: &Member,

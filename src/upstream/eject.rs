@@ -14,6 +14,16 @@ use super::{Asked, Failure, MemberId, Received, Upstream};
 pub struct Via {
     pub(super) member: MemberId,
     pub(super) asked: Instant,
+    pub(super) role: Role,
+}
+
+/// As what a PuppetDB was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// As the one that speaks for its group, or for itself.
+    Speaker,
+    /// In the place of one of its group whose answer turned out to be of no use.
+    StandIn,
 }
 
 impl Upstream {

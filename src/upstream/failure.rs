@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::client::TlsError;
 use super::credentials::CredentialsError;
 use crate::gzip;
-use crate::metrics::Outcome;
+use crate::metrics::{Outcome, TakeOver};
 
 /// Why a backend gave no usable answer. Its text is for the log: it may name addresses.
 #[derive(Debug, thiserror::Error)]
@@ -103,6 +103,14 @@ impl Failure {
             | Self::Status(_)
             | Self::Unlisted
             | Self::OutOfService => false,
+        }
+    }
+
+    /// As what it is counted if another of the group answers instead.
+    pub(super) fn take_over(&self) -> TakeOver {
+        match self.outcome() {
+            Outcome::Damaged => TakeOver::Damaged,
+            _ => TakeOver::Failure,
         }
     }
 

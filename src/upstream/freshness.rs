@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use pdbmux_core::json::ScanError;
 use pdbmux_core::merge::owners::history::{Pasts, check_hashes, spans_ask};
 use pdbmux_core::merge::owners::{Census, FreshnessMap, Shares};
 use pdbmux_core::plan::{Ask, freshness_ask};
@@ -12,7 +13,7 @@ use pdbmux_core::settings::Settings;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-use super::{Room, Upstream};
+use super::{Asked, Room, Upstream};
 use crate::config::Config;
 use crate::flight::{Flight, Flights};
 use crate::metrics::{Estate, EstateOfBackend, Metrics};
@@ -195,28 +196,20 @@ impl Freshness {
             return Ok(Arc::clone(shares));
         };
         let among: Vec<_> = shares.backends().collect();
-        let spans = self.tell(&among, &ask).await?;
-        let read = |spans: &[(BackendId, Bytes)]| {
-            let (pasts, damaged) = Pasts::read(&borrowed(spans));
-            let damaged: Vec<_> = damaged.into_iter().map(|(backend, _)| backend).collect();
-            if damaged.is_empty() {
-                Ok(pasts.overlaps_ask())
-            } else {
-                Err(damaged)
+        let check = |told: &[(BackendId, &[u8])]| Pasts::read(told).1;
+        let spans = self.tell(&among, &ask, check).await?;
+        let overlaps = Pasts::read(&borrowed(&spans)).0.overlaps_ask();
+        let hashes = match overlaps {
+            None => Vec::new(),
+            Some(ask) => {
+                let check = |told: &[(BackendId, &[u8])]| {
+                    let told = told.iter();
+                    told.filter_map(|(backend, body)| Some((*backend, check_hashes(body).err()?)))
+                        .collect()
+                };
+                self.tell(&among, &ask, check).await?
             }
         };
-        let hashes = match read(&spans)? {
-            None => Vec::new(),
-            Some(ask) => self.tell(&among, &ask).await?,
-        };
-        let unreadable: Vec<_> = hashes
-            .iter()
-            .filter(|(_, body)| check_hashes(body).is_err())
-            .map(|(backend, _)| *backend)
-            .collect();
-        if !unreadable.is_empty() {
-            return Err(unreadable);
-        }
         let shares = Shares::clone(shares);
         let size = hashes.iter().map(|(_, body)| body.len()).sum();
         let with_history = move || {
@@ -226,23 +219,23 @@ impl Freshness {
         Ok(work::run(size, with_history).await)
     }
 
-    /// Asks all of `among` the same; all must answer.
+    /// Asks all of `among` the same; all must answer, and `check` finds nothing damaged.
     async fn tell(
         &self,
         among: &[BackendId],
         ask: &Ask,
+        check: impl Fn(&[(BackendId, &[u8])]) -> Vec<(BackendId, ScanError)>,
     ) -> Result<Vec<(BackendId, Bytes)>, Vec<BackendId>> {
-        let asks: Vec<_> = among
-            .iter()
-            .map(|backend| (*backend, ask.clone()))
-            .collect();
+        let mut round = self.ask_each(among, ask).await;
+        loop {
+            let damaged = check(&told(&round));
+            if damaged.is_empty() || !self.replaced(&mut round, ask, damaged).await {
+                break;
+            }
+        }
         let mut told = Vec::new();
         let mut silent = Vec::new();
-        for asked in self
-            .upstream
-            .fan_out_within(&asks, Room::unconditional())
-            .await
-        {
+        for asked in round {
             match asked.result {
                 Ok(received) if (200..300).contains(&received.status) => {
                     told.push((asked.backend, received.body));
@@ -257,6 +250,33 @@ impl Freshness {
         }
     }
 
+    async fn ask_each(&self, among: &[BackendId], ask: &Ask) -> Vec<Asked> {
+        let asks: Vec<_> = among
+            .iter()
+            .map(|backend| (*backend, ask.clone()))
+            .collect();
+        let asked = self.upstream.fan_out_within(&asks, Room::unconditional());
+        asked.await
+    }
+
+    /// Whether others have answered in the place of those that sent damage.
+    async fn replaced(
+        &self,
+        round: &mut [Asked],
+        ask: &Ask,
+        damaged: Vec<(BackendId, ScanError)>,
+    ) -> bool {
+        let damaged: Vec<_> = damaged
+            .into_iter()
+            .map(|(backend, error)| (backend, error.into()))
+            .collect();
+        let asks = vec![ask.clone(); round.len()];
+        let replaced = self
+            .upstream
+            .replace_damaged(round, &asks, &damaged, Room::unconditional());
+        Box::pin(replaced).await
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -268,29 +288,28 @@ impl Freshness {
 
     async fn build(self: Arc<Self>) -> Arc<FreshnessMap> {
         let ask = freshness_ask(self.settings.strategy);
-        let asks: Vec<_> = self
-            .upstream
-            .shared_pool()
-            .asked
-            .into_iter()
-            .map(|backend| (backend, ask.clone()))
-            .collect();
+        let asked = self.upstream.shared_pool().asked;
         let started = Instant::now();
-        let round = self
-            .upstream
-            .fan_out_within(&asks, Room::unconditional())
+        let mut round = self.ask_each(&asked, &ask).await;
+        let (map, census) = loop {
+            let size = round
+                .iter()
+                .map(|asked| asked.part().reply.map_or(0, |r| r.body.len()))
+                .sum();
+            let read;
+            let damaged;
+            (round, read, damaged) = work::run(size, move || {
+                let (map, damaged) = FreshnessMap::build(&told(&round));
+                let census = map.census();
+                (round, (Arc::new(map), census), damaged)
+            })
             .await;
+            // Whoever is missing is named by the request that needed it.
+            if damaged.is_empty() || !self.replaced(&mut round, &ask, damaged).await {
+                break read;
+            }
+        };
         self.upstream.judge(&round);
-        let size = round
-            .iter()
-            .map(|asked| asked.part().reply.map_or(0, |r| r.body.len()))
-            .sum();
-        let (map, census) = work::run(size, move || {
-            let map = read(&round);
-            let census = map.census();
-            (Arc::new(map), census)
-        })
-        .await;
         // Where nobody answered, nothing was learnt.
         if !census.backends.is_empty() {
             self.metrics.learn_estate(self.estate(census));
@@ -330,11 +349,10 @@ fn borrowed(bodies: &[(BackendId, Bytes)]) -> Vec<(BackendId, &[u8])> {
     bodies.map(|(backend, body)| (*backend, &**body)).collect()
 }
 
-fn read(round: &[super::Asked]) -> FreshnessMap {
-    let parts = round.iter().map(super::Asked::part);
-    let bodies: Vec<_> = parts
+/// What those told that answered.
+fn told(round: &[Asked]) -> Vec<(BackendId, &[u8])> {
+    let parts = round.iter().map(Asked::part);
+    parts
         .filter_map(|part| Some((part.backend, part.reply.filter(Reply::is_success)?.body)))
-        .collect();
-    // Whoever is missing is named by the request that needed it.
-    FreshnessMap::build(&bodies).0
+        .collect()
 }

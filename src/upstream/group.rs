@@ -7,6 +7,7 @@
 
 mod budget;
 mod member;
+mod stand_in;
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -22,12 +23,13 @@ use pdbmux_core::plan::{Ask, Sent};
 use pdbmux_core::round::BackendId;
 use tokio::time::{Instant, sleep};
 
+use super::eject::Role;
 use super::monitor::Monitor;
 use super::places::{Place, Stay};
 use super::room::Room;
 use super::{Failure, Incoming, Upstream, Via, trace};
 use crate::config::{Config, Group};
-use crate::metrics;
+use crate::metrics::{self, TakeOver};
 use budget::Budget;
 
 pub(super) use member::Means;
@@ -48,6 +50,8 @@ pub struct Backend {
     /// Which of them answered last.
     preferred: AtomicUsize,
     budget: Budget,
+    /// What is counted of it as a group.
+    grouped: Arc<metrics::Group>,
 }
 
 /// What can be told of an answer that was asked for, whole or not.
@@ -65,6 +69,8 @@ pub(super) struct Asking {
     pub(super) stay: Stay,
     /// The place that it has already, and who is asked there first.
     pub(super) reserved: Option<Reserved>,
+    /// Who of the group has answered it in vain, and what was wrong with that.
+    pub(super) instead_of: Option<(MemberId, TakeOver)>,
 }
 
 /// A place that was taken, or not to be had, before the question is asked.
@@ -81,6 +87,7 @@ impl Asking {
         Self {
             stay,
             reserved: None,
+            instead_of: None,
         }
     }
 }
@@ -98,6 +105,7 @@ impl Head<'_> {
         Via {
             member: self.member.id,
             asked: self.began,
+            role: Role::Speaker,
         }
     }
 
@@ -126,6 +134,11 @@ impl Backend {
             members: members.collect(),
             preferred: AtomicUsize::new(0),
             budget: Budget::new(),
+            grouped: match group.members.len() {
+                // There is nothing to count.
+                ..2 => Arc::default(),
+                2.. => means.metrics.group(group.name),
+            },
         }
     }
 
@@ -218,6 +231,11 @@ impl Upstream {
             left.retain(|member| member.id != reserved.member);
             left.push_front(self.member(reserved.member));
         }
+        let mut broken = None;
+        if let Some((member, why)) = asking.instead_of {
+            left.retain(|other| other.id != member);
+            broken = Some(why);
+        }
         let mut last = (None, Err(Failure::OutOfService));
         // Whose error the question may be to blame for, until another answers it.
         let mut erring = Vec::new();
@@ -229,15 +247,20 @@ impl Upstream {
             let why = match &result {
                 Ok(answer) if answer.status() >= 500 => {
                     erring.push(via);
+                    broken = Some(TakeOver::Failure);
                     Failure::Status(answer.status()).to_string()
                 }
                 Err(failure) if !failure.is_for_lack_of_room() => {
                     if !left.is_empty() {
                         self.judge_failure(Some(via), failure);
                     }
+                    broken = Some(failure.take_over());
                     failure.to_string()
                 }
                 Ok(_) | Err(_) => {
+                    if let (Some(why), Ok(_)) = (broken, &result) {
+                        backend.grouped.taken_over(why);
+                    }
                     backend.preferred.store(member.id.index(), Relaxed);
                     for via in erring {
                         self.learn_by(via, Outcome::Failure);
@@ -271,12 +294,15 @@ impl Upstream {
         };
         match select(first.as_mut(), pin!(sleep(after))).await {
             Either::Left((head, _)) => return head,
-            Either::Right(_) if backend.budget.spend() => {}
-            Either::Right(_) => return first.await,
+            Either::Right(_) if backend.budget.spend() => backend.grouped.hedged(),
+            Either::Right(_) => {
+                backend.grouped.not_hedged();
+                return first.await;
+            }
         }
         let second = pin!(self.head(next, ask, Asking::at(stay)));
         left.pop_front();
-        match select(first, second).await {
+        let head = match select(first, second).await {
             Either::Left((head, _)) | Either::Right((head, _)) if head.is_good() => head,
             Either::Left((bad, other)) | Either::Right((bad, other)) => {
                 note(&bad);
@@ -285,7 +311,11 @@ impl Upstream {
                 }
                 other.await
             }
+        };
+        if head.member.id == next.id && head.is_good() {
+            backend.grouped.hedge_won();
         }
+        head
     }
 
     async fn head<'b>(&self, member: &'b Member, ask: &Ask, asking: Asking) -> Head<'b> {

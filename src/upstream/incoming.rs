@@ -8,7 +8,6 @@ use bytes::Bytes;
 use http::Response;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use http_body::{Body, Frame, SizeHint};
-use http_body_util::BodyExt;
 use tokio::task::coop;
 
 use super::places::Place;
@@ -21,8 +20,6 @@ use crate::metrics::{Asking, Outcome};
 pub struct Incoming {
     sent: client::Incoming,
     coding: Coding,
-    /// What was read of it already.
-    ahead: Option<Bytes>,
     counted: Option<Counted>,
     /// Longest wait for the next part of it.
     pub(super) timeout: Duration,
@@ -69,22 +66,11 @@ impl Incoming {
             Self {
                 sent,
                 coding,
-                ahead: None,
                 counted: None,
                 timeout,
                 place: None,
             },
         ))
-    }
-
-    /// Reads the first bytes, which then are still there to be read.
-    pub(super) async fn read_ahead(&mut self) -> Result<(), Failure> {
-        while self.ahead.is_none()
-            && let Some(frame) = self.frame().await.transpose()?
-        {
-            self.ahead = frame.into_data().ok();
-        }
-        Ok(())
     }
 
     /// Counts the question under `asking`, as `whole` if the body comes to its end.
@@ -134,9 +120,6 @@ impl Body for Incoming {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
         let this = self.get_mut();
-        if let Some(bytes) = this.ahead.take() {
-            return Poll::Ready(Some(Ok(Frame::data(bytes))));
-        }
         loop {
             let turn = match &mut this.coding {
                 Coding::Identity => None,
@@ -172,12 +155,9 @@ impl Body for Incoming {
     }
 
     fn size_hint(&self) -> SizeHint {
-        let ahead = self.ahead.as_ref().map_or(0, |bytes| bytes.len() as u64);
-        let sent = self.sent.size_hint();
-        match (&self.coding, sent.exact()) {
-            (Coding::Identity, Some(length)) => SizeHint::with_exact(ahead + length),
-            (Coding::Identity, None) => sent,
-            (Coding::Gzip(_), _) => SizeHint::default(),
+        match &self.coding {
+            Coding::Identity => self.sent.size_hint(),
+            Coding::Gzip(_) => SizeHint::default(),
         }
     }
 }

@@ -325,6 +325,7 @@ impl Record {
 mod tests {
     use super::*;
     use crate::config::Access;
+    use crate::upstream::eject::Role;
 
     fn monitor(probed: bool) -> Monitor {
         of(
@@ -418,7 +419,12 @@ mod tests {
 
     fn fails(monitor: &Monitor, backend: u16) {
         let (member, asked) = (member(backend, 0), Instant::now());
-        monitor.fared(Via { member, asked }, Outcome::Failure, 0);
+        let via = Via {
+            member,
+            asked,
+            role: Role::Speaker,
+        };
+        monitor.fared(via, Outcome::Failure, 0);
     }
 
     #[test]

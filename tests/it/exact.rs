@@ -2,7 +2,7 @@
 
 mod backend;
 mod children;
-mod estate;
+pub(crate) mod estate;
 mod explain;
 mod history;
 mod newest;

@@ -1,5 +1,7 @@
 //! Backends that stand in for one another, being on one database.
 
+mod damaged;
+
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -10,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::client::in_time;
 use crate::harness::{Pdbmux, SHORT};
+use crate::seeing::Scrape;
 use crate::stub::{Answer, Gate, Stub};
 
 const NODES: &str = "/pdb/query/v4/nodes";
@@ -142,6 +145,15 @@ async fn who_does_not_begin_to_answer_in_time_is_not_waited_for_if_another_does(
         (r#"[{"count":5}]"#, Some("2/2"))
     );
     stubs[0].until_hung_up_on().await;
+    assert_eq!(hedges(&mux).await, [1, 1, 0]);
+}
+
+/// How many questions were asked of a second as well, how many that one answered, and how many were
+/// not asked twice though they were slow.
+async fn hedges(mux: &Pdbmux) -> [i64; 3] {
+    let scrape = Scrape::of(mux).await;
+    ["hedges", "hedges_won", "hedges_withheld"]
+        .map(|name| scrape.sum(&format!("pdbmux_{name}_total"), &[("backend", "eu")]))
 }
 
 #[tokio::test]
@@ -184,6 +196,11 @@ async fn no_more_than_every_tenth_question_is_asked_twice() {
     let [first, _, second] = asked(&stubs);
     let twice = first + second - QUESTIONS;
     assert!((1..=1 + QUESTIONS / 10).contains(&twice), "{twice}");
+    let [sent, _, withheld] = hedges(&mux).await;
+    let sent = usize::try_from(sent).unwrap();
+    // One that was given up may not have come to be seen.
+    assert!((twice..=1 + QUESTIONS / 10).contains(&sent), "{sent}");
+    assert!(withheld > 0);
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use crate::harness::Pdbmux;
 
 /// Series of one scrape.
 #[derive(Debug)]
-struct Scrape(Vec<Series>);
+pub(crate) struct Scrape(Vec<Series>);
 
 #[derive(Debug)]
 struct Series {
@@ -23,7 +23,7 @@ struct Series {
 }
 
 impl Scrape {
-    async fn of(mux: &Pdbmux) -> Self {
+    pub(crate) async fn of(mux: &Pdbmux) -> Self {
         Self::read(get(mux, "/metrics").await.ok())
     }
 
@@ -46,7 +46,7 @@ impl Scrape {
     }
 
     /// The sum of the series of this name that have these labels.
-    fn sum(&self, name: &str, labels: &[(&str, &str)]) -> i64 {
+    pub(crate) fn sum(&self, name: &str, labels: &[(&str, &str)]) -> i64 {
         let has = |series: &&Series| {
             let has = |(label, value): &(&str, &str)| {
                 series.labels.get(*label).is_some_and(|it| it == value)

@@ -47,6 +47,7 @@ fn the_documentation_explains_the_words_of_every_label() {
     let page = fs::read_to_string(file("docs/metrics.md")).unwrap();
     let closed = [
         Outcome::WORDS,
+        TakeOver::WORDS,
         Tier::WORDS,
         Shed::WORDS,
         Method::WORDS,

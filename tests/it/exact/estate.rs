@@ -6,7 +6,7 @@ use crate::harness::Pdbmux;
 use crate::stub::{Answer, Seen, Stub};
 
 /// Certname, and the day of its newest report.
-pub(super) type Node<'n> = (&'n str, u32);
+pub(crate) type Node<'n> = (&'n str, u32);
 
 /// Stubs that know these nodes, and what pdbmux makes of them.
 pub(super) async fn estate<const N: usize>(nodes: [&[Node<'_>]; N]) -> ([Stub; N], Pdbmux) {
@@ -22,7 +22,7 @@ pub(super) async fn estate<const N: usize>(nodes: [&[Node<'_>]; N]) -> ([Stub; N
 }
 
 /// Answers what pdbmux asks of nodes for itself, and any other question of them with all of them.
-fn knows(stub: &Stub, nodes: &[Node<'_>]) {
+pub(crate) fn knows(stub: &Stub, nodes: &[Node<'_>]) {
     let rows = nodes.iter().map(|(certname, day)| {
         format!(
             r#"{{"certname":"{certname}","report_timestamp":"2024-05-{day:02}T10:00:00.000Z"}}"#
