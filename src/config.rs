@@ -303,6 +303,15 @@ impl Config {
         }
     }
 
+    /// How much each PuppetDB is asked at one time, in configured order; 0 is without bound.
+    pub fn questions_at_most(&self) -> Vec<usize> {
+        let of_all = self.access.max_in_flight;
+        let backends = self.backends.iter();
+        backends
+            .map(|backend| backend.access.max_in_flight.or(of_all).unwrap_or_default())
+            .collect()
+    }
+
     /// The backends as they answer, in configured order: those of a group as one.
     pub fn groups(&self) -> Vec<Group<'_>> {
         backend::grouped(&self.backends)

@@ -19,6 +19,7 @@ use hickory_resolver::proto::ProtoError;
 use hickory_resolver::proto::rr::Name;
 
 use crate::config::plain;
+use crate::descriptors;
 
 /// Finds the addresses of host names: in the hosts file, else by asking the DNS servers of
 /// resolv.conf. Both files are read at every lookup, so that a change counts from then on; what DNS
@@ -55,6 +56,17 @@ pub enum LookupError {
         /// The file that should name the servers.
         path: PathBuf,
         /// What the system said.
+        why: io::Error,
+    },
+    /// A file that tells could not be opened for lack of file descriptors.
+    #[error("the host {host} cannot be looked up in {}", .path.display())]
+    Unread {
+        /// The host name.
+        host: String,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
         why: io::Error,
     },
     /// No DNS server gave an answer.
@@ -102,8 +114,16 @@ impl Names {
             return Ok(vec![address]);
         }
         let name = host.to_owned();
-        let found = read(&self.hosts, move |text| hosts::find(&text, &name)).await;
-        let found = found.unwrap_or_default();
+        let unread = |path: &Path, why| LookupError::Unread {
+            host: host.to_owned(),
+            path: path.to_owned(),
+            why,
+        };
+        let found = match read(&self.hosts, move |text| hosts::find(&text, &name)).await {
+            // It may be there that the host is told.
+            Err(why) if descriptors::are_lacking(&why) => return Err(unread(&self.hosts, why)),
+            found => found.unwrap_or_default(),
+        };
         if !found.is_empty() {
             return Ok(found);
         }
@@ -114,12 +134,19 @@ impl Names {
             host: host.to_owned(),
             why,
         })?;
-        let servers = read(&self.resolv_conf, convert::identity).await;
-        let servers = servers.map_err(|why| LookupError::NoServers {
-            host: host.to_owned(),
-            path: self.resolv_conf.clone(),
-            why,
-        })?;
+        let servers = match read(&self.resolv_conf, convert::identity).await {
+            Ok(servers) => servers,
+            Err(why) if descriptors::are_lacking(&why) => {
+                return Err(unread(&self.resolv_conf, why));
+            }
+            Err(why) => {
+                return Err(LookupError::NoServers {
+                    host: host.to_owned(),
+                    path: self.resolv_conf.clone(),
+                    why,
+                });
+            }
+        };
         let answered = match self.resolver(servers) {
             Ok(resolver) => resolver.lookup_ip(name).await,
             Err(why) => Err(why),

@@ -15,22 +15,25 @@ mod places;
 pub mod prober;
 mod room;
 mod shared;
+mod sockets;
 pub mod trace;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use pdbmux_core::round::BackendId;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::config::{Access, BaseUrl, Config};
+use crate::descriptors;
 use crate::metrics::Metrics;
 
 pub use ask::{Asked, Received, Turn};
 pub use client::TlsError;
 pub use credentials::CredentialsError;
 pub use eject::Via;
-pub use failure::Failure;
+pub use failure::{Failure, Lack};
 pub use freshness::Freshness;
 pub use group::{Backend, Member, MemberId};
 pub use incoming::Incoming;
@@ -41,6 +44,7 @@ use group::Means;
 use monitor::{Monitor, Trials};
 use room::Memory;
 use shared::Shared;
+use sockets::Sockets;
 
 /// All configured PuppetDBs, those of a group as one backend.
 #[derive(Debug)]
@@ -49,6 +53,7 @@ pub struct Upstream {
     /// Longest body that is held, in bytes.
     max_body: usize,
     memory: Memory,
+    sockets: Sockets,
     /// Longest wait for memory that is not for one backend's answer.
     patience: Duration,
     monitor: Monitor,
@@ -66,10 +71,13 @@ impl Upstream {
     /// The same, counted in `metrics`, after `before`, whose connections to backends that are reached as
     /// they were are kept, and whose count of the memory goes on.
     pub fn following(config: &Config, metrics: &Metrics, before: Option<&Self>) -> Arc<Self> {
+        let division = descriptors::divide(config.max_connections, &config.questions_at_most());
+        let sockets = Sockets::of(division.backends, before.map(|before| &before.sockets));
         let means = Means {
             names: client::names(),
             trusted: client::trusted(config.backends.iter().map(|backend| &backend.url)),
             metrics,
+            sockets: &sockets,
             before,
         };
         let groups = config.groups().into_iter().zip(0..);
@@ -85,6 +93,7 @@ impl Upstream {
                 Some(before) => memory.or(&before.memory),
                 None => memory,
             },
+            sockets,
             patience: config.timeout,
         })
     }
@@ -138,6 +147,12 @@ impl Upstream {
     /// How many bytes held bodies may take, and take now, if that is bounded.
     pub fn memory(&self) -> Option<(usize, usize)> {
         self.memory.taken()
+    }
+
+    /// Told when the system has no file descriptor left for a connection to a backend, now and after a
+    /// reload.
+    pub fn descriptor_wanted(&self) -> Arc<Notify> {
+        self.sockets.wanted()
     }
 
     /// Whom a request asks now, and whom it does not for being out of service. One that is left out

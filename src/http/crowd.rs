@@ -42,7 +42,7 @@ struct Member {
     leave: CancellationToken,
 }
 
-/// Why there is no room for a connection.
+/// Why connections have to go.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoRoom {
     /// There are so many.
@@ -51,6 +51,9 @@ pub(crate) enum NoRoom {
     /// It was not given to this process: mostly for lack of file descriptors.
     #[error("a connection could not be accepted: {}", plain(.0))]
     NotAccepted(#[from] io::Error),
+    /// A backend could not be asked for it.
+    #[error("there is no file descriptor left to ask a backend")]
+    Unconnected,
 }
 
 /// Held for as long as a connection is open.

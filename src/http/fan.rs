@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::respond::Standing;
 use super::serve::App;
 use super::stream::{AHEAD, Begun, Streamed};
-use crate::upstream::{Asked, Failure, Pool, Received, Room};
+use crate::upstream::{Asked, Failure, Lack, Pool, Received, Room};
 use crate::{request, work};
 
 /// What a round came to.
@@ -39,8 +39,8 @@ pub(super) enum Conclusion {
     Nothing(Vec<(String, String)>),
     /// Sound answers that cannot become one.
     Unfoldable(FoldError),
-    /// Answers that there is no memory for, after this time.
-    Full(Duration),
+    /// None, for lack of something here.
+    Full(Lack),
 }
 
 /// Backends that an answer is made without, and why.
@@ -106,7 +106,7 @@ impl App {
                         gathered.round.append(&mut failed);
                         return self.conclude_stream(&fan, gathered, begun);
                     }
-                    Err(waited) => return Conclusion::Full(waited),
+                    Err(waited) => return Conclusion::Full(Lack::Memory(waited)),
                 }
                 if !fan.is_undivided() {
                     let known = failed.len();
@@ -340,8 +340,8 @@ impl App {
     }
 
     fn conclude_stream(&self, fan: &Fan, mut gathered: Gathered, begun: Begun) -> Conclusion {
-        if let Some(waited) = no_room(&gathered.round) {
-            return Conclusion::Full(waited);
+        if let Some(lack) = gathered.round.iter().find_map(Asked::lack) {
+            return Conclusion::Full(lack);
         }
         let mut round = std::mem::take(&mut gathered.round);
         round.sort_by_key(|asked| asked.backend);
@@ -362,8 +362,8 @@ impl App {
     /// Says what a round came to, given what a merge made of it.
     fn conclude(&self, fan: &Fan, mut gathered: Gathered, merged: Merged) -> Conclusion {
         let round = std::mem::take(&mut gathered.round);
-        if let Some(waited) = no_room(&round) {
-            return Conclusion::Full(waited);
+        if let Some(lack) = round.iter().find_map(Asked::lack) {
+            return Conclusion::Full(lack);
         }
         self.upstream.judge(&round);
         match merged.outcome {
@@ -408,15 +408,6 @@ pub(super) fn note_dropped(records: usize) {
             "backends sent facts of the source fact's own name: dropped"
         );
     }
-}
-
-/// How long was waited for memory, if there was none for some part of a round. What could be made of
-/// the others would be no answer to pass for one.
-fn no_room(round: &[Asked]) -> Option<Duration> {
-    round.iter().find_map(|asked| match &asked.result {
-        Err(Failure::NoRoom(waited)) => Some(*waited),
-        _ => None,
-    })
 }
 
 /// Those that did not contribute and those that were not asked, in configured order.

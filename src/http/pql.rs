@@ -8,6 +8,7 @@ use pdbmux_core::json::{Elements, ScanError};
 use pdbmux_core::plan::{Ask, Turns};
 
 use super::body::Body;
+use super::fan::Conclusion;
 use super::respond;
 use super::serve::App;
 use super::turns::Taken;
@@ -66,6 +67,7 @@ impl App {
             }
             Taken::Refused(received) => Err(respond::replayed(&received, &self.addresses)),
             Taken::Nothing(without) => Err(self.nothing(&without)),
+            Taken::Full(lack) => Err(self.respond(Conclusion::Full(lack))),
         }
     }
 

@@ -22,7 +22,7 @@ use super::partial::UnknownWish;
 use super::replay::Addresses;
 use crate::metrics::Tier;
 use crate::request::X_REQUEST_ID;
-use crate::upstream::Received;
+use crate::upstream::{Lack, Received};
 
 /// PuppetDB's own content type of a success, which some clients compare as a whole (R012).
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json;charset=utf-8");
@@ -358,9 +358,13 @@ pub(crate) fn unfoldable(error: &FoldError) -> Response<Body> {
     )
 }
 
-/// Answers that there was no memory for, though that was waited for so long.
-pub(crate) fn no_room(waited: Duration) -> Response<Body> {
-    let error = format!("there was no memory for the backends' answers for {waited:?}");
+/// No answer, for lack of something that was waited for.
+pub(crate) fn lacking_here(lack: Lack) -> Response<Body> {
+    let (what, waited) = match lack {
+        Lack::Memory(waited) => ("memory for the backends' answers", waited),
+        Lack::Descriptors(waited) => ("file descriptor for a connection to a backend", waited),
+    };
+    let error = format!("there was no {what} for {waited:?}");
     let mut response = json(
         StatusCode::SERVICE_UNAVAILABLE,
         serde_json::json!({ "error": error }).to_string(),

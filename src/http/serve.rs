@@ -35,7 +35,7 @@ use super::server::Patience;
 use crate::config::Config;
 use crate::descriptors;
 use crate::metrics::{self, Denied, Metrics, Shed};
-use crate::upstream::{Asked, Failure, Freshness, Upstream};
+use crate::upstream::{Asked, Failure, Freshness, Lack, Upstream};
 
 /// Everything that a request needs.
 #[derive(Debug)]
@@ -118,9 +118,9 @@ impl App {
             draining: before.map_or_else(Arc::default, |before| Arc::clone(&before.draining)),
             reloads: before.map_or_else(Arc::default, |before| Arc::clone(&before.reloads)),
             patience: Patience::of(&config),
-            max_connections: match config.max_connections {
-                0 => descriptors::clients_at_most(config.backends.len()),
-                most => most,
+            max_connections: {
+                let questions = config.questions_at_most();
+                descriptors::divide(config.max_connections, &questions).clients
             },
             compression: Compression::of(&config),
             cache: match like {
@@ -378,9 +378,12 @@ impl App {
             Conclusion::Replay(received) => respond::replayed(&received, &self.addresses),
             Conclusion::Nothing(missing) => respond::bad_gateway(&missing),
             Conclusion::Unfoldable(error) => respond::unfoldable(&error),
-            Conclusion::Full(waited) => {
-                self.metrics().shed(Shed::Memory);
-                respond::no_room(waited)
+            Conclusion::Full(lack) => {
+                self.metrics().shed(match lack {
+                    Lack::Memory(_) => Shed::Memory,
+                    Lack::Descriptors(_) => Shed::Descriptors,
+                });
+                respond::lacking_here(lack)
             }
         }
     }

@@ -73,9 +73,17 @@ pub(crate) async fn serve(
         socket,
     } = listener;
     let graceful = GracefulShutdown::new();
+    let wanted = current.app().upstream().descriptor_wanted();
     let accepting = async {
         loop {
-            match socket.accept().await {
+            let accepted = tokio::select! {
+                accepted = socket.accept() => accepted,
+                () = wanted.notified(), if audience == Audience::Clients => {
+                    crowd.make_room(&NoRoom::Unconnected).await;
+                    continue;
+                }
+            };
+            match accepted {
                 Ok((stream, address)) => {
                     let app = current.app();
                     let most = match audience {

@@ -89,7 +89,7 @@ impl App {
             };
             let (round, changed) = tokio::join!(
                 self.upstream.fan_out_within(&open, room),
-                self.has_changed(watched)
+                self.has_changed(watched, failed)
             );
             answered.extend(open.into_iter().map(|(_, ask)| ask).zip(round));
             if changed && renewals < RENEWALS {
@@ -106,7 +106,11 @@ impl App {
             answered.sort_by_key(|known| asks.iter().position(|asked| is_of(known, asked)));
             let bad = failing(fan, &answered);
             let is_bad = |(_, part): &(Ask, Asked)| bad.contains(&part.backend);
-            if bad.is_empty() || !answered.iter().any(|it| it.1.is_success() && !is_bad(it)) {
+            let is_lacking = failed.iter().any(|part| part.lack().is_some());
+            if bad.is_empty()
+                || is_lacking
+                || !answered.iter().any(|it| it.1.is_success() && !is_bad(it))
+            {
                 break;
             }
             let (lost, good): (Vec<_>, Vec<_>) = answered.drain(..).partition(is_bad);
@@ -127,14 +131,26 @@ impl App {
     }
 
     /// Whether some backend has another number of nodes than is known. What cannot be learnt shows in
-    /// the answer to the question itself.
-    async fn has_changed(&self, (asks, known): (Vec<(BackendId, Ask)>, Vec<Option<u64>>)) -> bool {
+    /// the answer to the question itself, but for whom pdbmux could not ask: that one is moved to
+    /// `failed`.
+    async fn has_changed(
+        &self,
+        (asks, known): (Vec<(BackendId, Ask)>, Vec<Option<u64>>),
+        failed: &mut Vec<Asked>,
+    ) -> bool {
         // The question keeps its places meanwhile.
         let aside = Room::unconditional();
-        let told = self.upstream.fan_out_within(&asks, aside).await.into_iter();
-        let told = told.map(|asked| census(asked.part().reply.filter(Reply::is_success)?.body));
-        told.zip(known)
-            .any(|(told, known)| told.is_some() && told != known)
+        let mut changed = false;
+        let told = self.upstream.fan_out_within(&asks, aside).await;
+        for (asked, known) in told.into_iter().zip(known) {
+            let reply = asked.part().reply.filter(Reply::is_success);
+            let told = reply.and_then(|reply| census(reply.body));
+            changed |= told.is_some() && told != known;
+            if asked.lack().is_some() {
+                failed.push(asked);
+            }
+        }
+        changed
     }
 }
 

@@ -12,11 +12,11 @@ use pdbmux_core::settings::Strategy;
 use tokio::time::Instant;
 
 use super::body::Body;
-use super::fan::{Without, split, status, with_skipped};
+use super::fan::{Conclusion, Without, split, status, with_skipped};
 use super::respond;
 use super::serve::App;
 use super::stream::arriving;
-use crate::upstream::{Asked, Failure, Incoming, Pool, Received, Turn};
+use crate::upstream::{Asked, Failure, Incoming, Lack, Pool, Received, Turn};
 
 /// What came of taking turns.
 pub(super) enum Taken<T> {
@@ -27,6 +27,8 @@ pub(super) enum Taken<T> {
     Refused(Received),
     /// Nobody gave an answer that could be served.
     Nothing(Without),
+    /// One that may have had the answer could not be asked, for lack of something here.
+    Full(Lack),
 }
 
 impl App {
@@ -72,6 +74,7 @@ impl App {
             }
             Taken::Refused(received) => respond::replayed(&received, &self.addresses),
             Taken::Nothing(without) => self.nothing(&without),
+            Taken::Full(lack) => self.respond(Conclusion::Full(lack)),
         }
     }
 
@@ -85,6 +88,7 @@ impl App {
             }
             Taken::Refused(received) => Some(respond::replayed(&received, &self.addresses)),
             Taken::Nothing(without) => Some(self.nothing(&without)),
+            Taken::Full(lack) => Some(self.respond(Conclusion::Full(lack))),
         }
     }
 
@@ -116,6 +120,10 @@ impl App {
                 Ok(Turn::Refused(received)) => Ok(received),
                 Err(failure) => Err(failure),
             };
+            if let Some(lack) = result.as_ref().err().and_then(Failure::lack) {
+                self.upstream.judge_turns(&round);
+                return Taken::Full(lack);
+            }
             let asked = Asked {
                 via,
                 ..Asked::new(backend, result)

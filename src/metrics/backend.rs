@@ -43,6 +43,8 @@ words! {
         NoRoom = "no_room",
         /// It was asked as much as it may be, for as long as is waited.
         Busy = "busy",
+        /// There was no file descriptor for a connection.
+        NoDescriptor = "no_descriptor",
         /// The request does not fit the backend's URL.
         Unsendable = "unsendable",
         /// It could not say which nodes it has.

@@ -106,6 +106,8 @@ words! {
     Shed {
         /// Memory for the backends' answers.
         Memory = "memory",
+        /// File descriptors for connections to the backends.
+        Descriptors = "descriptors",
         /// Places in the queue for those that others end.
         QueueLength = "queue_length",
         /// Time: it waited there for as long as it may.

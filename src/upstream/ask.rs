@@ -16,7 +16,7 @@ use super::client::Limits;
 use super::group::{Answered, Asking};
 use super::places::{Place, Stay};
 use super::room::{Hold, NoRoom, Room};
-use super::{Failure, Incoming, Member, Upstream, Via};
+use super::{Failure, Incoming, Lack, Member, Upstream, Via};
 use crate::config::Coding;
 use crate::metrics::Outcome;
 use crate::request;
@@ -66,6 +66,11 @@ impl Asked {
     /// Whether it answers the question.
     pub fn is_success(&self) -> bool {
         self.part().reply.is_some_and(|reply| reply.is_success())
+    }
+
+    /// What there was too little of here to have it, if that is why it is missing.
+    pub fn lack(&self) -> Option<Lack> {
+        self.result.as_ref().err().and_then(Failure::lack)
     }
 
     /// The part as merges see it.

@@ -25,7 +25,7 @@ use crate::config::BaseUrl;
 use crate::names::Names;
 
 pub(super) use connection::{Incoming, Limits};
-pub(super) use kept::{Connections, has_ended};
+pub(super) use kept::{Connections, Kept, has_ended};
 pub(super) use resolve::Resolve;
 pub(super) use tls::Tls;
 pub use tls::TlsError;

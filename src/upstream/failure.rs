@@ -47,6 +47,9 @@ pub enum Failure {
     /// As many others were asked of it all the time as are allowed.
     #[error("its max_in_flight questions were under way for {0:?}, so that it was not asked")]
     NoPlace(Duration),
+    /// There was no file descriptor for a connection, all of them being in use.
+    #[error("there was no file descriptor for a connection to it for {0:?}")]
+    NoDescriptor(Duration),
     /// The answer is not what such a question is answered with.
     #[error("the answer cannot be used: {0}")]
     Damaged(pdbmux_core::merge::damage::Damage),
@@ -59,6 +62,15 @@ pub enum Failure {
     /// It was not asked, since it is known to be down.
     #[error("it is out of service")]
     OutOfService,
+}
+
+/// What this process has too little of to answer, and for how long it waited for that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lack {
+    /// Memory for answers that must be held.
+    Memory(Duration),
+    /// File descriptors for connections to backends.
+    Descriptors(Duration),
 }
 
 impl Failure {
@@ -77,6 +89,7 @@ impl Failure {
             Self::TooLong(_) => Outcome::TooLong,
             Self::NoRoom(_) => Outcome::NoRoom,
             Self::NoPlace(_) => Outcome::Busy,
+            Self::NoDescriptor(_) => Outcome::NoDescriptor,
             Self::Status(status) => Outcome::of_status(*status),
             Self::Unlisted => Outcome::Unlisted,
             Self::OutOfService => Outcome::OutOfService,
@@ -100,6 +113,7 @@ impl Failure {
             | Self::TooLong(_)
             | Self::NoRoom(_)
             | Self::NoPlace(_)
+            | Self::NoDescriptor(_)
             | Self::Status(_)
             | Self::Unlisted
             | Self::OutOfService => false,
@@ -117,7 +131,17 @@ impl Failure {
     /// Whether the answer may be a good one that cannot be held here, so that to ask another for the
     /// same helps nobody.
     pub(super) fn is_for_lack_of_room(&self) -> bool {
-        matches!(self, Self::TooLong(_) | Self::NoRoom(_))
+        matches!(self, Self::TooLong(_)) || self.lack().is_some()
+    }
+
+    /// What there was too little of here, if that is why. What could be made of others' answers would
+    /// be none to pass for one.
+    pub fn lack(&self) -> Option<Lack> {
+        match self {
+            Self::NoRoom(waited) => Some(Lack::Memory(*waited)),
+            Self::NoDescriptor(waited) => Some(Lack::Descriptors(*waited)),
+            _ => None,
+        }
     }
 
     /// One word for clients, which must not learn addresses.
@@ -132,6 +156,7 @@ impl Failure {
             Self::TooLong(_) => "too-long",
             Self::NoRoom(_) => "no-room",
             Self::NoPlace(_) => "busy",
+            Self::NoDescriptor(_) => "no-descriptor",
             Self::Gzip(gzip::Damage::Malformed) | Self::Damaged(_) => "damaged",
             Self::Encoding(_) => "encoding",
             Self::Status(status) => return format!("status-{status}"),

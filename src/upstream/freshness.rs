@@ -255,8 +255,14 @@ impl Freshness {
             .iter()
             .map(|backend| (*backend, ask.clone()))
             .collect();
-        let asked = self.upstream.fan_out_within(&asks, Room::unconditional());
-        asked.await
+        loop {
+            let asked = self.upstream.fan_out_within(&asks, Room::unconditional());
+            let round = asked.await;
+            // A backend that only pdbmux could not ask must not lose its nodes to others.
+            if round.iter().all(|asked| asked.lack().is_none()) {
+                return round;
+            }
+        }
     }
 
     /// Whether others have answered in the place of those that sent damage.

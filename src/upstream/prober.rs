@@ -92,7 +92,11 @@ where
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        learn(Probed::of(ask().await));
+        let answered = ask().await;
+        // What there is too little of here tells nothing of the backend.
+        if answered.as_ref().err().and_then(Failure::lack).is_none() {
+            learn(Probed::of(answered));
+        }
     }
 }
 
@@ -108,7 +112,7 @@ impl Upstream {
             target: path.to_owned(),
             body: None,
         };
-        let limits = Limits::since(Instant::now(), wait);
+        let limits = Limits::of_probe(wait);
         let response = self.send(self.member(member), &sent, limits).await?;
         let status = response.status();
         if status != StatusCode::OK {

@@ -19,6 +19,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::Stream;
 use super::kept::Kept;
 use crate::upstream::Failure;
+use crate::upstream::sockets::{Purpose, Socket};
 
 /// What a connection buffers at most. Many of them may be read at once, and what is read of a part is
 /// noted at about its size.
@@ -31,6 +32,8 @@ pub(in crate::upstream) struct Limits {
     pub(in crate::upstream) head: Instant,
     /// The longest wait for the next part of the body.
     pub(in crate::upstream) silence: Duration,
+    /// What it is asked for.
+    pub(in crate::upstream) purpose: Purpose,
 }
 
 impl Limits {
@@ -39,6 +42,15 @@ impl Limits {
         Self {
             head: since + wait,
             silence: wait,
+            purpose: Purpose::Request,
+        }
+    }
+
+    /// The same for a probe.
+    pub(in crate::upstream) fn of_probe(wait: Duration) -> Self {
+        Self {
+            purpose: Purpose::Probe,
+            ..Self::since(Instant::now(), wait)
         }
     }
 }
@@ -50,11 +62,13 @@ pub(super) struct Connection {
     /// What reads and writes, until the connection ends.
     driver: Option<http1::Connection<Stream, Full<Bytes>>>,
     patience: Patience,
+    /// Its file descriptor among those of all; free once the connection is closed.
+    pub(super) socket: Socket,
 }
 
 impl Connection {
     /// Takes over what was connected.
-    pub(super) async fn over(stream: Stream) -> Result<Box<Self>, Failure> {
+    pub(super) async fn over(stream: Stream, socket: Socket) -> Result<Box<Self>, Failure> {
         let (sender, driver) = http1::Builder::new()
             .max_buf_size(BUFFERED)
             .handshake(stream)
@@ -64,6 +78,7 @@ impl Connection {
             sender,
             driver: Some(driver),
             patience: Patience::new(),
+            socket,
         }))
     }
 

@@ -16,7 +16,9 @@ use tower_service::Service;
 use super::Connector;
 use super::connection::{Connection, Incoming, Limits};
 use crate::config::BaseUrl;
+use crate::descriptors;
 use crate::upstream::Failure;
+use crate::upstream::sockets::{Purpose, Sockets};
 
 /// An idle connection is given up before PuppetDB's own limit of 30 seconds would close it under a
 /// request.
@@ -26,27 +28,29 @@ const IDLE: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub(in crate::upstream) struct Connections {
     connector: Connector,
+    sockets: Sockets,
     kept: Arc<Kept>,
 }
 
 impl Connections {
-    /// Connects to nobody yet.
-    pub(in crate::upstream) fn new(connector: Connector) -> Self {
+    /// Connects to nobody yet. The idle ones of `others` are in common.
+    pub(in crate::upstream) fn new(
+        connector: Connector,
+        sockets: &Sockets,
+        others: Option<&Self>,
+    ) -> Self {
+        let kept = others.map_or_else(Arc::default, |others| Arc::clone(&others.kept));
+        sockets.note(&kept);
         Self {
             connector,
-            kept: Arc::default(),
+            sockets: sockets.clone(),
+            kept,
         }
     }
 
     /// What makes them.
     pub(in crate::upstream) fn connector(&self) -> &Connector {
         &self.connector
-    }
-
-    /// The same, with the idle ones of `others` in common.
-    pub(in crate::upstream) fn with(self, others: &Self) -> Self {
-        let kept = Arc::clone(&others.kept);
-        Self { kept, ..self }
     }
 
     /// Sends a request to `url` and waits for the head of its answer, within `limits`.
@@ -58,34 +62,56 @@ impl Connections {
         &self,
         url: &BaseUrl,
         request: Request<Full<Bytes>>,
-        limits: Limits,
+        mut limits: Limits,
     ) -> Result<Response<Incoming>, Failure> {
         // What is rare is boxed, so that no other request makes room for it.
         let connection = match self.kept.take() {
             Some(connection) => connection,
-            None => Box::pin(self.connect(url, limits)).await?,
+            None => Box::pin(self.connect(url, &mut limits)).await?,
         };
         let again = request.clone();
         match connection.send(request, limits, &self.kept).await {
             Err(Failure::Unanswered(error)) if has_ended(&error) => {
-                let connection = Box::pin(self.connect(url, limits)).await?;
+                let connection = Box::pin(self.connect(url, &mut limits)).await?;
                 Box::pin(connection.send(again, limits, &self.kept)).await
             }
             answered => answered,
         }
     }
 
-    async fn connect(&self, url: &BaseUrl, limits: Limits) -> Result<Box<Connection>, Failure> {
+    /// A new connection, for which there may have to be waited: that is not the backend's time, so
+    /// `limits` begin after it.
+    async fn connect(
+        &self,
+        url: &BaseUrl,
+        limits: &mut Limits,
+    ) -> Result<Box<Connection>, Failure> {
         let origin = url.origin().map_err(Failure::Unsendable)?;
-        let mut connector = self.connector.clone();
-        let connected = timeout_at(limits.head, async {
-            poll_fn(|context| connector.poll_ready(context)).await?;
-            connector.call(origin).await
-        });
-        let connected = connected
-            .await
-            .map_err(|_| Failure::Timeout(limits.silence))?;
-        Connection::over(connected.map_err(Failure::Unconnected)?).await
+        let wait = limits.silence;
+        let began = Instant::now();
+        let until = began + wait;
+        let socket = self.sockets.take(limits.purpose, until).await;
+        let socket = socket.ok_or(Failure::NoDescriptor(wait))?;
+        limits.head += began.elapsed();
+        loop {
+            let mut connector = self.connector.clone();
+            let connected = timeout_at(limits.head, async {
+                poll_fn(|context| connector.poll_ready(context)).await?;
+                connector.call(origin.clone()).await
+            });
+            match connected.await.map_err(|_| Failure::Timeout(wait))? {
+                Ok(stream) => return Connection::over(stream, socket).await,
+                Err(error) if descriptors::are_lacking(&*error) => {
+                    if limits.purpose == Purpose::Probe || Instant::now() >= until {
+                        return Err(Failure::NoDescriptor(wait));
+                    }
+                    let since = Instant::now();
+                    self.sockets.make_room().await;
+                    limits.head += since.elapsed();
+                }
+                Err(error) => return Err(Failure::Unconnected(error)),
+            }
+        }
     }
 }
 
@@ -105,7 +131,7 @@ pub(in crate::upstream) fn has_ended(error: &hyper::Error) -> bool {
 
 /// Connections that are idle.
 #[derive(Debug, Default)]
-pub(super) struct Kept(Mutex<State>);
+pub(in crate::upstream) struct Kept(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -133,9 +159,26 @@ impl Kept {
         }
     }
 
-    /// Keeps a connection that is idle from now on.
-    pub(super) fn keep(self: &Arc<Self>, connection: Box<Connection>) {
+    /// Since when that one is idle which is idle for longest.
+    pub(in crate::upstream) fn idle_since(&self) -> Option<Instant> {
+        self.state().idle.front().map(|(since, _)| *since)
+    }
+
+    /// Ends the one that is idle for longest.
+    pub(in crate::upstream) fn end_oldest(&self) {
+        let oldest = self.state().idle.pop_front();
+        // To close it takes its time.
+        drop(oldest);
+    }
+
+    /// Keeps a connection that is idle from now on, unless its file descriptor is wanted.
+    pub(super) fn keep(self: &Arc<Self>, mut connection: Box<Connection>) {
         let mut state = self.state();
+        // Who waits for one says so before it looks for idle ones: it finds this, or this is not kept.
+        if !connection.socket.may_idle() {
+            drop(state);
+            return;
+        }
         state.idle.push_back((Instant::now(), connection));
         if state.sweep == Sweep::Off {
             state.sweep = Sweep::On;
@@ -186,19 +229,55 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
-    async fn an_idle_connection_is_ended_before_puppetdb_would_end_it() {
+    /// A connection that has one of these sockets, and its other end.
+    async fn connection(sockets: &Sockets) -> (Box<Connection>, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).await;
-        let (mut backend, _) = listener.accept().await.unwrap();
+        let (backend, _) = listener.accept().await.unwrap();
         let stream = MaybeHttpsStream::Http(TokioIo::new(stream.unwrap()));
+        let socket = sockets.take(Purpose::Request, Instant::now()).await;
+        let connection = Connection::over(stream, socket.unwrap()).await;
+        (connection.unwrap(), backend)
+    }
+
+    #[tokio::test]
+    async fn an_idle_connection_is_ended_before_puppetdb_would_end_it() {
+        let (connection, mut backend) = connection(&Sockets::of(1, None)).await;
         let kept = Arc::<Kept>::default();
-        kept.keep(Connection::over(stream).await.unwrap());
+        kept.keep(connection);
         tokio::time::pause();
         let since = Instant::now();
         assert_eq!(backend.read(&mut [0]).await.unwrap(), 0);
         let lasted = since.elapsed();
         assert!(IDLE.abs_diff(lasted) < Duration::from_secs(1), "{lasted:?}");
         assert!(kept.take().is_none());
+    }
+
+    #[tokio::test]
+    async fn an_idle_connection_makes_room_for_another_and_none_is_kept_while_somebody_waits() {
+        let (sockets, kept) = (Sockets::of(2, None), Arc::<Kept>::default());
+        sockets.note(&kept);
+        let (oldest, mut its_backend) = connection(&sockets).await;
+        let (other, _backend) = connection(&sockets).await;
+        kept.keep(oldest);
+        let until = || Instant::now() + Duration::from_mins(1);
+        let _third = sockets.take(Purpose::Request, until()).await.unwrap();
+        assert_eq!(its_backend.read(&mut [0]).await.unwrap(), 0);
+        let keeping = async { kept.keep(other) };
+        let (fourth, ()) = tokio::join!(sockets.take(Purpose::Request, until()), keeping);
+        assert!(fourth.is_some() && kept.take().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn probes_wait_for_nobody_and_their_connections_are_kept_if_there_is_room() {
+        let sockets = Sockets::of(1, None);
+        let taken = sockets.take(Purpose::Request, Instant::now()).await;
+        let mut probe = sockets.take(Purpose::Probe, Instant::now()).await.unwrap();
+        let until = Instant::now() + Duration::from_secs(1);
+        assert!(sockets.take(Purpose::Request, until).await.is_none());
+        assert!(!probe.may_idle());
+        drop(taken);
+        assert!(probe.may_idle());
+        assert!(sockets.take(Purpose::Request, until).await.is_none());
     }
 }

@@ -13,6 +13,7 @@ use super::super::client::{Connections, Connector, Resolve, Tls, TlsError, has_e
 use super::super::credentials::Credentials;
 use super::super::failure::Failure;
 use super::super::places::{Place, Places, Stay};
+use super::super::sockets::Sockets;
 use crate::config::{Access, BackendConfig, BaseUrl, Coding, Config};
 use crate::metrics::{self, Metrics};
 
@@ -61,6 +62,7 @@ pub(in crate::upstream) struct Means<'m> {
     pub(in crate::upstream) names: Resolve,
     pub(in crate::upstream) trusted: Arc<RootCertStore>,
     pub(in crate::upstream) metrics: &'m Metrics,
+    pub(in crate::upstream) sockets: &'m Sockets,
     /// What was before. Connections to a PuppetDB that is reached as it was are kept, and the places
     /// there.
     pub(in crate::upstream) before: Option<&'m Upstream>,
@@ -86,11 +88,9 @@ impl Member {
                 Arc::new(Credentials::of(&access)),
             ),
         };
-        let connections = Connections::new(Connector::new(timeout, &means.names, &tls));
-        let connections = match known {
-            Some(known) => connections.with(&known.connections),
-            None => connections,
-        };
+        let connector = Connector::new(timeout, &means.names, &tls);
+        let known_connections = known.map(|known| &known.connections);
+        let connections = Connections::new(connector, means.sockets, known_connections);
         let places = match known {
             Some(known) if known.access.max_in_flight == access.max_in_flight => {
                 known.places.clone()
