@@ -1,6 +1,8 @@
 //! The one table of keys. The readers of every layer, `config show`, the file of `config init`, the
 //! help, the man page and docs/configuration.md are all made from it.
 
+#[macro_use]
+mod macros;
 mod setter;
 
 use super::door::keys as door;
@@ -22,8 +24,18 @@ pub struct Key {
     pub flag: Option<&'static str>,
     /// The values it can take, where there are few.
     pub choices: &'static [&'static str],
+    pub(super) bears: Bears,
     pub(super) set: Setter,
     pub(super) show: fn(&Config) -> String,
+}
+
+/// What a key decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bears {
+    /// What is answered, or it may: kept answers are given up when it changes.
+    OnAnswers,
+    /// How clients and backends are treated.
+    Beside,
 }
 
 impl Key {
@@ -65,49 +77,20 @@ impl Key {
         self
     }
 
+    pub(super) const fn beside(mut self) -> Self {
+        self.bears = Bears::Beside;
+        self
+    }
+
     const fn choices(mut self, choices: &'static [&'static str]) -> Self {
         self.choices = choices;
         self
     }
 }
 
-/// A key set from one scalar. It has the name of its field, is read by `$parse` and written by
-/// `$show`.
-macro_rules! scalar {
-    ($field:ident, $hint:literal, $parse:expr, $show:expr, $doc:literal $(,)?) => {
-        Key {
-            name: stringify!($field),
-            hint: $hint,
-            doc: $doc,
-            flag: None,
-            choices: &[],
-            set: Setter::Scalar(|config, text| {
-                config.$field = $parse(text)?;
-                Ok(())
-            }),
-            show: |config| $show(&config.$field),
-        }
-    };
-}
-
-/// A key that holds for every backend that does not set it itself.
-macro_rules! of_backends {
-    ($name:ident, $part:path, $hint:literal, $doc:literal $(,)?) => {
-        Key {
-            name: stringify!($name),
-            hint: $hint,
-            doc: $doc,
-            flag: None,
-            choices: &[],
-            set: Setter::Scalar(|config, text| ($part.set)(&mut config.access, text)),
-            show: |config| $part.show(&config.access),
-        }
-    };
-}
-
 /// Every key, in the order it is documented.
 pub static KEYS: &[Key] = &[
-    scalar!(
+    beside!(
         listen,
         "HOST:PORT,...",
         listen::parse_list,
@@ -117,7 +100,7 @@ pub static KEYS: &[Key] = &[
     )
     .list()
     .flag("listen"),
-    scalar!(
+    beside!(
         admin_listen,
         "HOST:PORT",
         |text: &str| text.parse().map(Some),
@@ -141,6 +124,7 @@ pub static KEYS: &[Key] = &[
               with how it is reached. GROUP/NAME=URL stands in for others of its group. Their order breaks ties and ranks nothing.",
         flag: None,
         choices: &[],
+        bears: Bears::OnAnswers,
         set: Setter::Backends,
         show: |config| backend::show_list(&config.backends),
     },
@@ -202,7 +186,8 @@ pub static KEYS: &[Key] = &[
         "COUNT",
         "Most questions that a backend is asked at one time, its probe aside; 0 or nothing is without \
          bound, and 1 is too few. To wait for others to end counts towards the timeout.",
-    ),
+    )
+    .beside(),
     scalar!(
         merge,
         "MODE",
@@ -214,7 +199,7 @@ pub static KEYS: &[Key] = &[
     )
     .flag("merge")
     .choices(&value::MERGES),
-    scalar!(
+    beside!(
         timeout,
         "DURATION",
         duration::parse_positive,
@@ -259,7 +244,7 @@ pub static KEYS: &[Key] = &[
         "Whether that fact and key are added. With false the backends' records stay as they are.",
     )
     .choices(&value::SWITCHES),
-    scalar!(
+    beside!(
         health_probe_enabled,
         "BOOL",
         value::parse_switch,
@@ -269,42 +254,42 @@ pub static KEYS: &[Key] = &[
     )
     .flag("health-probe")
     .choices(&value::SWITCHES),
-    scalar!(
+    beside!(
         health_probe_path,
         "PATH",
         value::parse_path,
         ToString::to_string,
         "Path that is probed on every backend.",
     ),
-    scalar!(
+    beside!(
         health_probe_interval,
         "DURATION",
         duration::parse_positive,
         duration::format,
         "Time between two probes of a backend.",
     ),
-    scalar!(
+    beside!(
         health_probe_timeout,
         "DURATION",
         duration::parse_positive,
         duration::format,
         "Longest wait for the answer to a probe.",
     ),
-    scalar!(
+    beside!(
         health_probe_failures,
         "COUNT",
         value::parse_count,
         ToString::to_string,
         "Failed probes in a row after which a backend is left out; at least 1.",
     ),
-    scalar!(
+    beside!(
         health_probe_successes,
         "COUNT",
         value::parse_count,
         ToString::to_string,
         "Good probes in a row after which it is asked again; at least 1.",
     ),
-    scalar!(
+    beside!(
         buffer_bytes,
         "BYTES",
         value::parse_some_bytes,
@@ -318,7 +303,7 @@ pub static KEYS: &[Key] = &[
         ToString::to_string,
         "Largest answer of one backend that is held; a larger one is that backend's failure.",
     ),
-    scalar!(
+    beside!(
         memory_bytes,
         "BYTES",
         value::parse_bytes,
@@ -334,7 +319,7 @@ pub static KEYS: &[Key] = &[
         "Most certnames that a question to a backend lists, under merge: exact. With more nodes held \
          twice everything is asked for and told apart here.",
     ),
-    scalar!(
+    beside!(
         gzip,
         "BOOL",
         value::parse_switch,
@@ -343,14 +328,14 @@ pub static KEYS: &[Key] = &[
          same machine gain less by that than it costs.",
     )
     .choices(&value::SWITCHES),
-    scalar!(
+    beside!(
         gzip_min_bytes,
         "BYTES",
         value::parse_bytes,
         ToString::to_string,
         "Length from which an answer is compressed.",
     ),
-    scalar!(
+    beside!(
         hedge_after,
         "DURATION",
         duration::parse,
@@ -358,7 +343,7 @@ pub static KEYS: &[Key] = &[
         "How long a backend of a group may take to begin its answer before another of the group is \
          asked as well. At most every tenth question is asked twice so; 0 waits.",
     ),
-    scalar!(
+    beside!(
         detect_shared_database,
         "BOOL",
         value::parse_detection,
@@ -367,7 +352,7 @@ pub static KEYS: &[Key] = &[
          would count everything twice. It compares their newest reports now and then.",
     )
     .choices(&value::SWITCHES),
-    scalar!(
+    beside!(
         eject_failures,
         "COUNT",
         value::parse_number,
@@ -375,7 +360,7 @@ pub static KEYS: &[Key] = &[
         "Requests that fail in a row with a backend after which it is left out for a time, whatever \
          its probes say; 0 for never. The last backend in service is asked in any case.",
     ),
-    scalar!(
+    beside!(
         eject_time,
         "DURATION",
         duration::parse_positive,
@@ -383,7 +368,7 @@ pub static KEYS: &[Key] = &[
         "How long a backend is left out the first time. Then one request tries it, and each that \
          fails doubles the time, up to eight times.",
     ),
-    scalar!(
+    beside!(
         partial,
         "POLICY",
         value::parse_partial,
@@ -392,7 +377,7 @@ pub static KEYS: &[Key] = &[
          required in the file is never lacked; a request's X-Pdbmux-Partial goes before both.",
     )
     .choices(&value::PARTIALS),
-    scalar!(
+    beside!(
         max_request_bytes,
         "BYTES",
         value::parse_some_bytes,
@@ -404,21 +389,21 @@ pub static KEYS: &[Key] = &[
     door::QUEUE_LENGTH,
     door::QUEUE_TIMEOUT,
     door::MAX_PER_CLIENT,
-    scalar!(
+    beside!(
         header_timeout,
         "DURATION",
         duration::parse_positive,
         duration::format,
         "Time a client has to send the head of a request, and again to send its body.",
     ),
-    scalar!(
+    beside!(
         idle_timeout,
         "DURATION",
         duration::parse_positive,
         duration::format,
         "How long a client connection without a request is kept open.",
     ),
-    scalar!(
+    beside!(
         max_connections,
         "COUNT",
         value::parse_most,
@@ -426,7 +411,7 @@ pub static KEYS: &[Key] = &[
         "Most client connections. Beyond it those are closed that have been idle for longest, and others \
          wait; 0 takes as many as there are file descriptors for, and for what they ask of backends.",
     ),
-    scalar!(
+    beside!(
         reload_interval,
         "DURATION",
         duration::parse,
@@ -434,7 +419,7 @@ pub static KEYS: &[Key] = &[
         "How often the config file is looked at, to be read again when it has changed. With 0 it is \
          read again on SIGHUP alone.",
     ),
-    scalar!(
+    beside!(
         drain_delay,
         "DURATION",
         duration::parse,
@@ -442,14 +427,14 @@ pub static KEYS: &[Key] = &[
         "How long requests are still taken after SIGTERM or SIGINT, while /readyz says 503 already. A \
          balancer needs that to send nobody here any more.",
     ),
-    scalar!(
+    beside!(
         shutdown_timeout,
         "DURATION",
         duration::parse,
         duration::format,
         "How long running requests may go on after SIGTERM or SIGINT; 0 ends them at once.",
     ),
-    scalar!(
+    beside!(
         log_format,
         "FORMAT",
         value::parse_log_format,
@@ -457,7 +442,7 @@ pub static KEYS: &[Key] = &[
         "How the log on stderr is written: lines for people, or one JSON object a line.",
     )
     .choices(&value::LOG_FORMATS),
-    scalar!(
+    beside!(
         log_level,
         "FILTER",
         value::parse_log_level,
@@ -465,7 +450,7 @@ pub static KEYS: &[Key] = &[
         "What is logged: error, warn, info, debug, trace or off, or a list of filters such as \
          warn,pdbmux=debug.",
     ),
-    scalar!(
+    beside!(
         request_ids,
         "BOOL",
         value::parse_request_ids,
@@ -474,7 +459,7 @@ pub static KEYS: &[Key] = &[
          in the log, and in what backends are asked.",
     )
     .choices(&value::SWITCHES),
-    scalar!(
+    beside!(
         access_log,
         "FORMAT",
         value::parse_access_log,
@@ -483,7 +468,7 @@ pub static KEYS: &[Key] = &[
          line.",
     )
     .choices(&value::ACCESS_LOGS),
-    scalar!(
+    beside!(
         slow_query,
         "DURATION",
         duration::parse,

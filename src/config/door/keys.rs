@@ -1,11 +1,12 @@
 //! The keys that hold for clients, part of the one table of keys.
 
-use super::super::key::{Key, Setter};
+use super::super::key::{Bears, Key, Setter};
 use super::super::value::{self, ValueError};
 use super::super::{duration, listen};
 use super::{origins, parse_head, show_file};
 
-/// A key of a field of [`DoorConfig`](super::DoorConfig), read by `$parse` and written by `$show`.
+/// A key of a field of [`DoorConfig`](super::DoorConfig), read by `$parse` and written by `$show`. No answer
+/// follows from it.
 macro_rules! of_door {
     ($constant:ident, $field:ident, $hint:literal, $parse:expr, $show:expr, $doc:literal $(,)?) => {
         pub(in crate::config) const $constant: Key = Key {
@@ -14,6 +15,7 @@ macro_rules! of_door {
             doc: $doc,
             flag: None,
             choices: &[],
+            bears: Bears::Beside,
             set: Setter::Scalar(|config, text| {
                 config.door.$field = $parse(text)?;
                 Ok(())
