@@ -122,6 +122,32 @@ async fn a_list_that_begins_with_damage_is_written_from_another() {
 }
 
 #[tokio::test]
+async fn a_list_that_breaks_off_while_it_is_held_to_be_put_in_order_is_another_ones() {
+    let node = |name: &str| format!(r#"{{"certname":"{name}"}}"#);
+    let stubs = trio().await;
+    let mux = grouped(&stubs, |config| {
+        config.buffer_bytes = 1;
+        config.merge = Strategy::Static;
+    })
+    .await;
+    for stub in &stubs {
+        // In no order that pdbmux knows.
+        stub.fresh(&[("x", ""), ("b", ""), ("c", "")]);
+    }
+    let cut = format!("[{}", node("x"));
+    stubs[0].on(NODES, Answer::promising(100).send(cut).close());
+    stubs[1].on(NODES, format!("[{}]", node("c")));
+    stubs[2].on(NODES, format!("[{},{}]", node("x"), node("b")));
+    let order = ("order_by", r#"[{"field":"certname"}]"#);
+    let response = mux.ask(NODES, &[order]).await;
+    let names: Vec<_> = response.json().as_array().unwrap().clone();
+    let names: Vec<_> = names.iter().map(|it| it["certname"].clone()).collect();
+    assert_eq!(names, ["b", "c", "x"]);
+    assert_eq!(response.backends(), Some("2/2"));
+    assert_eq!(taken_over(&mux).await, [1, 0]);
+}
+
+#[tokio::test]
 async fn whose_nodes_are_newest_is_told_by_another_if_one_tells_nonsense() {
     let stubs = trio().await;
     let mux = grouped(&stubs, |_| {}).await;
