@@ -21,7 +21,10 @@
 //! strictly, and [`check_utf8`] a whole body.
 
 mod arriving;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(
+    target_arch = "x86_64",
+    all(target_arch = "aarch64", target_endian = "little")
+))]
 mod blocks;
 mod boundary;
 mod cursor;

@@ -237,7 +237,10 @@ fn number(bytes: &[u8], at: usize) -> Result<usize, ScanError> {
 }
 
 /// Whether a string, number or literal is at `at`, and behind it what may come after one.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(
+    target_arch = "x86_64",
+    all(target_arch = "aarch64", target_endian = "little")
+))]
 pub(super) fn is_scalar(bytes: &[u8], at: usize) -> bool {
     let mut cursor = Cursor::new(bytes, at, Level::PLAIN);
     let Ok(first) = cursor.peek() else {

@@ -1,10 +1,16 @@
 //! Vector instructions: the one module with `unsafe` code. It loads 64 bytes and compares them;
 //! what follows from that is told in [`blocks`](super::blocks), which is safe.
+//!
+//! Every test of the scanner compares all that the processor has with the plain one. For NEON on
+//! another machine: `cargo test -p pdbmux-core --target aarch64-unknown-linux-gnu` with a linker for
+//! that target and `qemu-aarch64` as its runner.
 
 #![allow(unsafe_code)]
 // As in `blocks`.
 #![allow(clippy::inline_always)]
 
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+mod neon;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -20,6 +26,8 @@ enum Kind {
     Sse2,
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+    Neon,
 }
 
 impl Level {
@@ -30,7 +38,12 @@ impl Level {
     pub fn all() -> impl DoubleEndedIterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
         let vectors = [Some(Kind::Sse2), x86::has_avx2().then_some(Kind::Avx2)];
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+        let vectors = [Some(Kind::Neon)];
+        #[cfg(not(any(
+            target_arch = "x86_64",
+            all(target_arch = "aarch64", target_endian = "little")
+        )))]
         let vectors = [];
         let vectors = vectors.into_iter().flatten().map(Self);
         std::iter::once(Self::PLAIN).chain(vectors)
@@ -53,6 +66,8 @@ impl Level {
             // SAFETY: this kind exists only where the processor has AVX2, BMI1 and BMI2.
             #[cfg(target_arch = "x86_64")]
             Kind::Avx2 => unsafe { x86::container_avx2(text, at) },
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            Kind::Neon => neon::container(text, at),
         }
     }
 }
