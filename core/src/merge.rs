@@ -316,9 +316,8 @@ pub struct Context<'c> {
 
 impl Context<'_> {
     /// The nodes that `backend` holds and another owns, each certname in its canonical spelling.
-    pub(crate) fn stale(&self, backend: BackendId) -> HashSet<&[u8]> {
-        let shares = self.shares.map(|shares| shares.stale(backend));
-        shares.unwrap_or_default()
+    pub(crate) fn stale(&self, backend: BackendId) -> Option<&HashSet<Box<[u8]>>> {
+        self.shares?.stale(backend)
     }
 }
 

@@ -64,10 +64,12 @@ impl App {
     /// What each backend spoke for, where that was decided.
     fn shares_of(&self, notes: &Notes) -> Value {
         let told = notes.shares.iter().map(|(backend, share)| {
+            let mut left_out: Vec<_> = share.stale().collect();
+            left_out.sort_unstable();
             json!({
                 "backend": self.name(*backend),
                 "owns": share.nodes(),
-                "left_out": share.stale().collect::<Vec<_>>(),
+                "left_out": left_out,
             })
         });
         told.collect()

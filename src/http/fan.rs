@@ -7,7 +7,7 @@ use bytes::Bytes;
 use pdbmux_core::answer::Pieces;
 use pdbmux_core::merge::fold::FoldError;
 use pdbmux_core::merge::owners::{FreshnessMap, Shares};
-use pdbmux_core::merge::records::RecordMerge;
+use pdbmux_core::merge::records::{Known, RecordMerge};
 use pdbmux_core::merge::{Context, Fan, Merged, Outcome};
 use pdbmux_core::plan::{Ask, Doubt};
 use pdbmux_core::round::BackendId;
@@ -145,23 +145,27 @@ impl App {
         since: Instant,
         room: usize,
     ) -> Result<Option<Begun>, Duration> {
-        let comes_in_order = self.comes_in_order(plan, gathered, since).await;
-        let (round, map) = (&mut gathered.round, gathered.map.as_ref());
-        let asks = &gathered.asks;
-        let begun = if comes_in_order {
+        let comes_as_written = self.comes_as_written(plan, gathered, since).await;
+        let (round, asks) = (&mut gathered.round, &gathered.asks);
+        let known = Known {
+            backends: &self.settings.backends,
+            freshness: gathered.map.as_ref(),
+            shares: gathered.shares.as_ref(),
+        };
+        let begun = if comes_as_written {
             let hold = if plan.is_ordered_here() {
                 Some(self.upstream.hold(AHEAD).await?)
             } else {
                 None
             };
-            self.begin_stream(plan, round, map, hold).await
+            self.begin_stream(plan, round, known, hold).await
         } else {
             let before = failures(round);
             self.upstream.receive_rest(round, asks).await;
-            if failures(round) > before {
+            if failures(round) > before || !plan.is_ordered_here() {
                 return Ok(None);
             }
-            self.begin_sorted(plan, round, map).await
+            self.begin_sorted(plan, round, known).await
         };
         match begun {
             Ok(begun) => Ok(Some(begun)),

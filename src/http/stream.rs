@@ -17,7 +17,7 @@ use futures_util::stream::{self, StreamExt};
 use pdbmux_core::answer::Pieces;
 use pdbmux_core::merge::damage::Damage;
 use pdbmux_core::merge::owners::FreshnessMap;
-use pdbmux_core::merge::records::{Keep, RecordMerge, Sorted, Stream, Total};
+use pdbmux_core::merge::records::{Keep, Known, RecordMerge, Sorted, Stream, Total};
 use pdbmux_core::round::BackendId;
 use tokio::time::Instant;
 
@@ -62,13 +62,16 @@ pub(super) struct Begun {
     pub(super) streamed: Streamed,
 }
 
-/// What is done with the parts when something has come of a backend.
+/// What is done with the parts when something has come of a backend. No part is so long that this
+/// would hold up others for long.
 type Step = fn(&mut Stream, u16, &[&[u8]]) -> Result<Pieces, Damage>;
 
 /// An answer under way.
 struct Writing {
     app: Arc<App>,
-    merge: Arc<Mutex<Stream>>,
+    merge: Stream,
+    /// Whom the merge wants to be read next.
+    wanted: Vec<u16>,
     /// Who contributes, in configured order.
     sources: Vec<BackendId>,
     feeds: Feeds,
@@ -94,14 +97,14 @@ impl App {
         self: &Arc<Self>,
         plan: &RecordMerge,
         round: &mut [Asked],
-        map: Option<&Arc<FreshnessMap>>,
+        known: Known<'_>,
         hold: Option<Hold>,
     ) -> Result<Begun, Vec<(BackendId, Damage)>> {
         let contributors = Contributors::of(round);
         let is_ranked = plan.keep == Keep::First && !plan.is_ordered_here();
-        let is_map_missing = is_ranked && contributors.sources.len() > 1 && map.is_none();
-        let map = map.map(Arc::clone);
-        let merge = Stream::new(plan, &contributors.sources, map, &self.settings.backends);
+        let is_map_missing =
+            is_ranked && contributors.sources.len() > 1 && known.freshness.is_none();
+        let merge = Stream::new(plan, &contributors.sources, known);
         let mut writing = self.writing(merge, contributors.sources.clone(), hold);
         writing.map = is_map_missing.then(|| self.newer_map()).into();
         // What is there is read before the head is written: a page of some server in between is no
@@ -110,14 +113,17 @@ impl App {
         let mut ahead = Vec::new();
         for (bytes, at) in contributors.bodies.iter().cloned().zip(0..) {
             let mut slices = slices(bytes);
-            while writing.wants(at)
+            while writing.wanted.contains(&at)
                 && let Some(slice) = slices.pop_front()
             {
-                if let Err((backend, Failure::Damaged(damage))) =
-                    writing.take(at, Some(Ok(slice))).await
+                if let Err((backend, Failure::Damaged(damage))) = writing.take(at, Some(Ok(slice)))
                 {
                     damaged.push((backend, damage));
                     break;
+                }
+                if !slices.is_empty() {
+                    // Other requests of this worker have their turn.
+                    tokio::task::yield_now().await;
                 }
             }
             ahead.push(slices);
@@ -142,11 +148,11 @@ impl App {
         self: &Arc<Self>,
         plan: &RecordMerge,
         round: &[Asked],
-        map: Option<&Arc<FreshnessMap>>,
+        known: Known<'_>,
     ) -> Result<Begun, Vec<(BackendId, Damage)>> {
         let contributors = Contributors::of(round);
-        let (names, sources) = (&self.settings.backends, &contributors.sources);
-        let merge = Stream::of_sorted(plan, sources, map.map(Arc::clone), names);
+        let sources = &contributors.sources;
+        let merge = Stream::of_sorted(plan, sources, known);
         let mut writing = self.writing(merge, sources.clone(), None);
         let mut damaged = Vec::new();
         for (body, backend) in contributors.bodies.iter().cloned().zip(sources) {
@@ -180,7 +186,8 @@ impl App {
     ) -> Writing {
         Writing {
             app: Arc::clone(self),
-            merge: Arc::new(Mutex::new(merge)),
+            wanted: merge.wanted(),
+            merge,
             feeds: Feeds::new(),
             vias: Vec::new(),
             parts: vec![Bytes::new(); sources.len()],
@@ -193,18 +200,24 @@ impl App {
         }
     }
 
-    /// Whether what comes of `gathered` can be written as it comes: it is in the order of the answer,
-    /// as far as is known.
-    pub(super) async fn comes_in_order(
-        &self,
+    /// Whether what comes of `gathered` can be written as it comes: as far as is known it is in the
+    /// order of the answer and, where that matters, who holds which node is known.
+    pub(super) async fn comes_as_written(
+        self: &Arc<Self>,
         plan: &RecordMerge,
         gathered: &mut Gathered,
         since: Instant,
     ) -> bool {
+        let sources = successes(&gathered.round);
+        if plan.streams_by_holders() && sources.len() > 1 {
+            let map = self.newer_map().await;
+            let is_known = sources.iter().all(|backend| map.covers(*backend));
+            gathered.map = Some(map);
+            return is_known;
+        }
         if !plan.is_ordered_here() {
             return true;
         }
-        let sources = successes(&gathered.round);
         if plan.order_needs_freshness() && gathered.map.is_none() {
             let map = self.freshness.map().await;
             gathered.map = Some(self.freshness.covering(map, &sources, since).await);
@@ -294,23 +307,23 @@ impl Writing {
             if self.is_over {
                 return None;
             }
-            let wanted = lock(&self.merge).wanted();
-            if wanted.is_empty() {
+            if self.wanted.is_empty() {
                 self.is_over = true;
-                note_dropped(lock(&self.merge).dropped());
+                note_dropped(self.merge.dropped());
                 self.app.upstream.judge_successes(&self.vias);
                 return Some(Ok(Bytes::from_static(b"]")));
             }
             let (at, next) = tokio::select! {
-                next = self.feeds.next(&wanted) => next,
+                next = self.feeds.next(&self.wanted) => next,
                 Some(map) = &mut self.map => {
                     self.map = None.into();
-                    let pieces = lock(&self.merge).learn(map);
+                    let pieces = self.merge.learn(map);
                     self.ready.extend(gather(pieces, &[]));
+                    self.wanted = self.merge.wanted();
                     continue;
                 }
             };
-            if let Err((backend, failure)) = self.take(at, next).await {
+            if let Err((backend, failure)) = self.take(at, next) {
                 self.is_over = true;
                 let via = self.vias.get(usize::from(at)).copied().flatten();
                 self.app.upstream.judge_failure(via, &failure);
@@ -326,49 +339,33 @@ impl Writing {
         }
     }
 
-    fn wants(&self, at: u16) -> bool {
-        lock(&self.merge).wanted().contains(&at)
-    }
-
     /// Takes what has come and makes ready what is served of it.
-    async fn take(&mut self, at: u16, next: Next) -> Result<(), (BackendId, Failure)> {
+    fn take(&mut self, at: u16, next: Next) -> Result<(), (BackendId, Failure)> {
         let done = match next {
             Some(Err(failure)) => Err(failure),
             Some(Ok(part)) => {
                 self.parts[usize::from(at)] = part;
-                self.merge(at, Stream::feed).await
+                self.merge(at, Stream::feed)
             }
-            None => self.merge(at, Stream::end).await,
+            None => self.merge(at, Stream::end),
         };
         done.map_err(|failure| (self.sources[usize::from(at)], failure))
     }
 
-    async fn merge(&mut self, at: u16, step: Step) -> Result<(), Failure> {
-        let (merge, parts) = (Arc::clone(&self.merge), self.parts.clone());
-        let length = parts.iter().map(Bytes::len).sum();
-        let pieces = work::run(length, move || {
-            let parts: Vec<&[u8]> = parts.iter().map(|part| &**part).collect();
-            step(&mut lock(&merge), at, &parts)
-        });
-        let pieces = pieces.await.map_err(Failure::Damaged)?;
+    fn merge(&mut self, at: u16, step: Step) -> Result<(), Failure> {
+        let parts: Vec<&[u8]> = self.parts.iter().map(|part| &**part).collect();
+        let pieces = step(&mut self.merge, at, &parts).map_err(Failure::Damaged)?;
         self.ready.extend(gather(pieces, &self.parts));
-        let (held, wanted) = {
-            let merge = lock(&self.merge);
-            (merge.held(), merge.wanted())
-        };
-        for at in wanted {
-            self.parts[usize::from(at)] = Bytes::new();
+        self.wanted = self.merge.wanted();
+        for at in &self.wanted {
+            self.parts[usize::from(*at)] = Bytes::new();
         }
         let max = self.app.upstream.max_body();
-        if held + self.feeds.ahead() > max {
+        if self.merge.held() + self.feeds.ahead() > max {
             return Err(Failure::TooLong(max));
         }
         Ok(())
     }
-}
-
-fn lock(merge: &Mutex<Stream>) -> MutexGuard<'_, Stream> {
-    merge.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn slices(mut bytes: Bytes) -> VecDeque<Bytes> {

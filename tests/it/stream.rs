@@ -1,6 +1,7 @@
 //! Answers too long to be held: written while the backends' answers arrive.
 
 mod ordered;
+mod unordered;
 
 use std::time::Duration;
 

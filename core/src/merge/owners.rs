@@ -234,16 +234,14 @@ impl FreshnessMap {
 
     /// How new the data of `backend` is for the certname with the canonical spelling `name`.
     pub(crate) fn stamp(&self, name: &[u8], backend: BackendId) -> Stamp {
-        let holds = |(holder, _): &&(BackendId, Stamp)| *holder == backend;
-        let held = self.stamps(name).iter().find(holds);
-        held.map(|(_, stamp)| *stamp).unwrap_or_default()
+        self.copy(name, backend).unwrap_or_default()
     }
 
-    /// Whether `backend` holds the node of the canonical spelling `name`.
-    pub(crate) fn holds(&self, name: &[u8], backend: BackendId) -> bool {
-        self.stamps(name)
-            .iter()
-            .any(|(holder, _)| *holder == backend)
+    /// The same, if it holds that node at all.
+    pub(crate) fn copy(&self, name: &[u8], backend: BackendId) -> Option<Stamp> {
+        let holds = |(holder, _): &&(BackendId, Stamp)| *holder == backend;
+        let held = self.stamps(name).iter().find(holds);
+        held.map(|(_, stamp)| *stamp)
     }
 
     /// The place of the node of the canonical spelling `name` among those that it holds.

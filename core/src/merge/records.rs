@@ -10,7 +10,7 @@ mod trust;
 mod window;
 mod writer;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::answer::{Answer, ArrayPieces};
 use crate::merge::owners::{Certnames, FreshnessMap, Stamp};
@@ -23,7 +23,7 @@ use scan::{Entry, Layout, Scanned, Subjects};
 use trust::CertnameOrder;
 use writer::{Marks, Writer};
 
-pub use stream::{Sorted, Stream};
+pub use stream::{Known, Sorted, Stream};
 pub(crate) use writer::strip;
 
 /// How the records of several backends become one set.
@@ -48,20 +48,17 @@ pub struct RecordMerge {
 impl RecordMerge {
     /// Whether its records can be written while they arrive: nothing that comes later changes where
     /// one of them stands. Of those that are ordered here, [`Self::arrives_in_order`] tells whether
-    /// they can be; if not, they are written while bodies that were put in order are read.
+    /// they can be; if not, they are written while bodies that were put in order are read. Others
+    /// may need to know first who holds which node ([`Self::streams_by_holders`]).
     pub fn can_stream(&self) -> bool {
-        let is_ordered = self.is_ordered_here();
-        let keeps = match self.keep {
-            Keep::Freshest | Keep::First | Keep::Owned => true,
-            Keep::Each(identity) => identity.len() == 1,
-            // Which copy of a node is the newest is read from the copies, which an order brings
-            // together.
-            Keep::NewestReport => is_ordered,
-            // Told by shares.
-            Keep::OfOwner => false,
-        };
         let is_whole = self.window == Window::default() && self.total != Total::Counted;
-        keeps && is_whole && (!is_ordered || self.takes_sorted())
+        is_whole && (!self.is_ordered_here() || self.takes_sorted())
+    }
+
+    /// Whether a record waits until all that hold its node have sent theirs, since they tell
+    /// themselves which of them is the newest. Before it is known who those are, all would wait.
+    pub fn streams_by_holders(&self) -> bool {
+        self.keep == Keep::NewestReport && !self.is_ordered_here()
     }
 
     /// Whether its records are put in order here.
@@ -74,9 +71,13 @@ impl RecordMerge {
     pub fn takes_sorted(&self) -> bool {
         let leads = self.order.members().first().map(String::as_str);
         let is_by_node = leads == Some("certname");
-        let marks_nodes = matches!(self.provenance.mark, Mark::Fact | Mark::FactsOnly);
         let competes = matches!(self.keep, Keep::NewestReport | Keep::Freshest | Keep::First);
-        self.is_ordered_here() && (is_by_node || !(marks_nodes || competes))
+        self.is_ordered_here() && (is_by_node || !(self.marks_nodes() || competes))
+    }
+
+    /// Whether each node is given a fact of its own.
+    fn marks_nodes(&self) -> bool {
+        matches!(self.provenance.mark, Mark::Fact | Mark::FactsOnly)
     }
 
     /// Whether the freshness map tells if the backends' order is known to be ours.
@@ -272,11 +273,12 @@ impl<'p, 'b> MergedSet<'p, 'b> {
         for (from, reading) in readings.iter().zip(0u16..) {
             let others = match plan.keep {
                 Keep::OfOwner => context.stale(from.backend),
-                _ => HashSet::new(),
+                _ => None,
             };
+            let is_others =
+                |subject: u32| others.is_some_and(|it| it.contains(names.name(subject)));
             for (found, entry) in from.read.entries.iter().zip(0..) {
-                let is_of = |subject: u32| others.contains(names.name(subject));
-                if !others.is_empty() && found.subject.is_some_and(is_of) {
+                if found.subject.is_some_and(is_others) {
                     continue;
                 }
                 let winner = found

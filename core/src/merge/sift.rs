@@ -72,7 +72,7 @@ impl Sift {
         let mut rows = Vec::new();
         while let Some(span) = records.next(&mut fields)? {
             let certname = fields[0].clone().map(|span| canonical(&body[span]));
-            if certname.is_some_and(|name| stale.contains(&*name)) {
+            if certname.is_some_and(|name| stale.is_some_and(|it| it.contains(&*name))) {
                 continue;
             }
             let row = &body[span];

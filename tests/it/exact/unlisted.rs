@@ -2,6 +2,7 @@
 //! what is asked.
 
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use pdbmux::config::{BackendConfig, Config};
 use pdbmux_core::settings::Strategy;
@@ -30,12 +31,14 @@ async fn samples() -> Vec<(Server, BackendConfig)> {
     samples
 }
 
-async fn listing(samples: &[(Server, BackendConfig)], most: usize) -> Pdbmux {
+async fn listing(samples: &[(Server, BackendConfig)], most: usize, buffer: usize) -> Pdbmux {
     let backends: Vec<_> = samples.iter().map(|(_, config)| config.clone()).collect();
     let configured = |config: &mut Config| {
         config.backends = backends;
         config.merge = Strategy::Exact;
         config.max_listed_nodes = most;
+        config.buffer_bytes = buffer;
+        config.facts_ttl = Duration::ZERO;
     };
     Pdbmux::with(&[], configured).await
 }
@@ -95,15 +98,20 @@ fn questions() -> Vec<Question> {
 #[tokio::test]
 async fn answers_are_the_same_with_lists_and_without() {
     let samples = samples().await;
-    let (lists, none) = (listing(&samples, 20_000).await, listing(&samples, 0).await);
+    let whole = 1 << 20;
+    let lists = listing(&samples, 20_000, whole).await;
+    let none = listing(&samples, 0, whole).await;
+    let streams = listing(&samples, 0, 1).await;
     let mut asked = 0;
     for (path, parameters) in questions() {
         let path = format!("/pdb/query/v4/{path}");
         let is_ordered = parameters.iter().any(|(name, _)| *name == "order_by");
         let target = target(&path, &parameters);
         let one = told(&lists.connect().await.get(&target).await, is_ordered);
-        let other = told(&none.connect().await.get(&target).await, is_ordered);
-        assert_eq!(one, other, "{path} {parameters:?}");
+        for otherwise in [&none, &streams] {
+            let other = told(&otherwise.connect().await.get(&target).await, is_ordered);
+            assert_eq!(one, other, "{path} {parameters:?}");
+        }
         asked += usize::from(one.0 == 200);
     }
     assert!(asked > 20, "most of it is answered: {asked}");

@@ -145,23 +145,22 @@ impl Shares {
         let mut told: HashSet<&[u8]> = HashSet::new();
         for (backend, hashes) in &held {
             let stale = self.stale(*backend);
-            let own = hashes
-                .iter()
-                .filter(|(certname, _)| !stale.contains(certname));
+            let is_stale = |certname: &[u8]| stale.is_some_and(|it| it.contains(certname));
+            let own = hashes.iter().filter(|(certname, _)| !is_stale(certname));
             told.extend(own.map(|(_, hash)| *hash));
         }
         for (backend, share) in &mut self.shares {
-            let stale: HashSet<&[u8]> = share.stale.iter().map(|name| &**name).collect();
+            let stale = &share.stale;
             let hashes = held.iter().find(|(id, _)| id == backend);
             let mut twice: HashMap<&[u8], Vec<&[u8]>> = HashMap::new();
             for (certname, hash) in hashes.map_or(&[][..], |(_, hashes)| hashes) {
-                if stale.contains(certname) && !told.insert(hash) {
+                if stale.contains(*certname) && !told.insert(hash) {
                     twice.entry(certname).or_default().push(hash);
                 }
             }
             let pasts = pasts.backends.iter().find(|(id, _)| id == backend);
             let pasts = pasts.map_or(&[][..], |(_, pasts)| pasts);
-            share.history = Some(conditions(&stale, twice, pasts));
+            share.history = Some(conditions(stale, twice, pasts));
         }
         self
     }
@@ -170,7 +169,7 @@ impl Shares {
 /// What counts of one backend's history. `stale` are the nodes that others own, `twice` the reports
 /// of them that others speak for.
 fn conditions(
-    stale: &HashSet<&[u8]>,
+    stale: &HashSet<Box<[u8]>>,
     mut twice: HashMap<&[u8], Vec<&[u8]>>,
     pasts: &[Past<'_>],
 ) -> History {
@@ -185,7 +184,7 @@ fn conditions(
     }
     let rest: Vec<_> = stale
         .iter()
-        .copied()
+        .map(|name| &**name)
         .filter(|name| !whole.contains(name))
         .collect();
     let received = pasts.iter().map(|past| past.received).max();

@@ -44,7 +44,7 @@ pub struct Share {
     nodes: usize,
     active: usize,
     /// The nodes that it holds and another owns, each certname as JSON.
-    pub(super) stale: Vec<Box<[u8]>>,
+    pub(super) stale: HashSet<Box<[u8]>>,
     /// AST that selects the records of nodes that it holds and another does too; `None` if there are
     /// none.
     contested: Option<String>,
@@ -173,11 +173,9 @@ impl Shares {
         names
     }
 
-    /// The nodes that `backend` holds and another owns.
-    pub(crate) fn stale(&self, backend: BackendId) -> HashSet<&[u8]> {
-        let share = self.of(backend);
-        let stale = share.map_or(&[][..], |share| &share.stale);
-        stale.iter().map(|name| &**name).collect()
+    /// The nodes that `backend` holds and another owns, each certname in its canonical spelling.
+    pub(crate) fn stale(&self, backend: BackendId) -> Option<&HashSet<Box<[u8]>>> {
+        self.of(backend).map(|share| &share.stale)
     }
 }
 
@@ -192,7 +190,7 @@ impl Share {
         self.active
     }
 
-    /// The nodes that it holds and another owns.
+    /// The nodes that it holds and another owns, in no order.
     pub fn stale(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.stale.iter().filter_map(|name| unquote(name))
     }

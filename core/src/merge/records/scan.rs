@@ -38,8 +38,10 @@ pub(super) struct Entry {
 
 /// What was read of a record that stands alone.
 pub(super) struct Found<'t> {
-    /// What it is about, if one member says that.
+    /// What it is about, as far as one member says that.
     pub(super) name: Option<&'t [u8]>,
+    /// The time of the node's report, where the layout has it.
+    pub(super) stamp: Option<&'t [u8]>,
     /// Where what provenance looks at stands.
     pub(super) mark: Option<Span>,
 }
@@ -181,6 +183,7 @@ impl<'p> Layout<'p> {
             .is_some_and(|(at, name)| raw(at).is_some_and(|raw| spells(raw, name)));
         (!is_dropped).then(|| Found {
             name: self.identity.first().and_then(|at| raw(*at)),
+            stamp: self.stamp.and_then(raw),
             mark: self.mark.and_then(|at| fields.get(at)?.clone()),
         })
     }

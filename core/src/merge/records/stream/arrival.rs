@@ -1,19 +1,11 @@
 //! Records that are written in whatever order they come.
 
-use crate::json::{Origin, Span};
+use crate::json::{Arrived, Origin, Span};
 use crate::merge::damage::Damage;
 use crate::merge::records::writer::Writer;
 
 use super::Body;
 use super::choice::{Choice, Fate, Held, Record};
-
-/// Where records that are served lie.
-enum Place {
-    /// At this span of the part that was fed.
-    Part(Span),
-    /// Elsewhere, for a while.
-    Aside,
-}
 
 /// Reads the next `part` of the backend at `from`, and writes what is served by now.
 pub(super) fn feed(
@@ -24,59 +16,81 @@ pub(super) fn feed(
     writer: &mut Writer<'_, '_>,
 ) -> Result<(), Damage> {
     body.read(part, |arrived, found| {
-        let span = &arrived.span;
-        let place = match arrived.origin {
-            Origin::Copy => Place::Aside,
-            Origin::Chunk => Place::Part(span.clone()),
+        let Some(number) = found.name.and_then(|name| choice.number(name)) else {
+            return write(writer, from, arrived, found.mark);
         };
-        let within = |mark: Span| mark.start - span.start..mark.end - span.start;
-        let record = Record {
-            from,
-            bytes: &arrived.text[span.clone()],
-            mark: found.mark.map(within),
-        };
-        let number = found.name.map(|name| choice.number(name));
-        match number.map_or(Fate::Serve, |number| choice.fate(from, number)) {
+        match choice.fate(from, number) {
             Fate::Drop => {}
-            Fate::Hold => choice.hold(number, &record),
-            Fate::Serve => serve(writer, choice, number, &record, &place),
+            Fate::Hold => {
+                let record = record(from, arrived, found.mark, found.stamp);
+                let served = choice.hold(number, &record);
+                serve_waiting(choice, number, &served, writer);
+            }
+            Fate::Serve => {
+                write(writer, from, arrived, found.mark.clone());
+                let record = record(from, arrived, found.mark, None);
+                write_fact(writer, choice, number, &record);
+            }
         }
     })
 }
 
-/// Writes records that waited.
-pub(super) fn serve_waiting(
-    choice: &mut Choice,
-    waiting: Vec<(u32, Vec<Held>)>,
+fn record<'r>(
+    from: u16,
+    arrived: &Arrived<'r>,
+    mark: Option<Span>,
+    stamp: Option<&'r [u8]>,
+) -> Record<'r> {
+    let span = &arrived.span;
+    Record {
+        from,
+        bytes: &arrived.text[span.clone()],
+        mark: mark.map(|mark| within(&mark, span)),
+        stamp,
+    }
+}
+
+fn within(mark: &Span, span: &Span) -> Span {
+    mark.start - span.start..mark.end - span.start
+}
+
+/// Writes a record that has just come; `mark` is where in its text stands what provenance looks at.
+pub(super) fn write(
     writer: &mut Writer<'_, '_>,
+    from: u16,
+    arrived: &Arrived<'_>,
+    mark: Option<Span>,
 ) {
-    for (number, held) in waiting {
-        for held in held {
-            serve(writer, choice, Some(number), &held.record(), &Place::Aside);
+    let span = &arrived.span;
+    match arrived.origin {
+        _ if writer.writes_facts_only() => {}
+        Origin::Chunk => writer.records(from, from, span, mark),
+        Origin::Copy => {
+            let mark = mark.map(|mark| within(&mark, span));
+            writer.copy(from, &arrived.text[span.clone()], mark);
         }
     }
 }
 
-/// Writes what is served of a record, and its node's synthetic fact behind the first.
-fn serve(
-    writer: &mut Writer<'_, '_>,
+/// Writes records of a node that waited.
+pub(super) fn serve_waiting(
     choice: &mut Choice,
-    number: Option<u32>,
-    record: &Record<'_>,
-    place: &Place,
+    number: u32,
+    held: &[Held],
+    writer: &mut Writer<'_, '_>,
 ) {
-    let mark = record.mark.clone();
-    match place {
-        _ if writer.writes_facts_only() => {}
-        Place::Part(span) => {
-            let mark = mark.map(|mark| mark.start + span.start..mark.end + span.start);
-            writer.records(record.from, record.from, span, mark);
+    for held in held {
+        let record = held.record();
+        if !writer.writes_facts_only() {
+            writer.copy(record.from, record.bytes, record.mark.clone());
         }
-        Place::Aside => writer.copy(record.from, record.bytes, mark),
+        write_fact(writer, choice, number, &record);
     }
-    if let Some(number) = number.filter(|_| writer.writes_facts())
-        && choice.is_first(number)
-    {
+}
+
+/// Writes a node's synthetic fact behind the first of its records.
+fn write_fact(writer: &mut Writer<'_, '_>, choice: &mut Choice, number: u32, record: &Record<'_>) {
+    if writer.writes_facts() && choice.is_first(number) {
         let environment = record.mark.clone().map(|mark| &record.bytes[mark]);
         let environment = environment.unwrap_or(b"null");
         writer.fact(record.from, choice.name(number), environment);

@@ -1,6 +1,6 @@
 //! Whose records of a node are served, while nobody has sent all of them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::json::Span;
@@ -15,6 +15,8 @@ const SLACK: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) struct Choice {
     keep: Keep,
+    /// Whether it matters which node a record is of.
+    is_by_node: bool,
     /// Whether several records can wait as one.
     joins: bool,
     freshness: Option<Arc<FreshnessMap>>,
@@ -29,8 +31,6 @@ pub(super) struct Choice {
     subjects: Vec<Subject>,
     held: BTreeMap<u32, Vec<Held>>,
     held_bytes: usize,
-    /// How often each backend sent a record of which all copies count once.
-    seen: HashMap<(u32, u16), u32>,
 }
 
 #[derive(Debug)]
@@ -52,8 +52,18 @@ struct Subject {
     expected: u16,
     /// Whether it was served at all.
     begun: bool,
-    /// How many of its records were served, where all copies count once.
-    served: u32,
+}
+
+/// What is known of a backend's copy of a node. The greatest goes before the others; of equals it is
+/// the first configured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// There is none, as far as is known.
+    Absent,
+    /// It is that new.
+    Copy(Stamp),
+    /// It may be newer than any other.
+    Unknown,
 }
 
 /// A record, or several that are done the same to.
@@ -63,6 +73,8 @@ pub(super) struct Record<'r> {
     pub(super) bytes: &'r [u8],
     /// Where what provenance looks at stands in the first.
     pub(super) mark: Option<Span>,
+    /// The time of the node's report as the record tells it, where that decides.
+    pub(super) stamp: Option<&'r [u8]>,
 }
 
 /// Records that wait.
@@ -71,6 +83,7 @@ pub(super) struct Held {
     from: u16,
     bytes: Vec<u8>,
     mark: Option<Span>,
+    stamp: Stamp,
 }
 
 impl Held {
@@ -79,6 +92,7 @@ impl Held {
             from: self.from,
             bytes: &self.bytes,
             mark: self.mark.clone(),
+            stamp: None,
         }
     }
 }
@@ -98,25 +112,30 @@ impl Choice {
         sources: &[BackendId],
         freshness: Option<Arc<FreshnessMap>>,
     ) -> Self {
-        let is_by_node = !matches!(plan.keep, Keep::Each(_));
-        let known = freshness.clone().filter(|_| is_by_node);
         let sources = sources.iter().map(|backend| Source {
             backend: *backend,
             ended: false,
             awaited: 0,
         });
+        let competes = match plan.keep {
+            Keep::First | Keep::Freshest | Keep::NewestReport => true,
+            Keep::Owned | Keep::OfOwner | Keep::Each(_) => false,
+        };
+        let is_by_node = competes || plan.marks_nodes();
+        let known = freshness.clone().filter(|_| is_by_node);
         Self {
             keep: plan.keep,
-            joins: plan.takes_neighbours(),
-            known: known.clone(),
+            is_by_node,
+            // What a node's own record tells is that record's.
+            joins: plan.takes_neighbours() && plan.keep != Keep::NewestReport,
+            subjects: vec![Subject::default(); known.as_ref().map_or(0, |map| map.len())],
+            known,
             freshness,
             sources: sources.collect(),
             before: (Vec::new(), 0),
             names: Certnames::default(),
-            subjects: vec![Subject::default(); known.map_or(0, |map| map.len())],
             held: BTreeMap::new(),
             held_bytes: 0,
-            seen: HashMap::new(),
         }
     }
 
@@ -133,10 +152,13 @@ impl Choice {
         wanted.map(|(_, at)| at).collect()
     }
 
-    /// The number of what records are about, which `raw` names.
-    pub(super) fn number(&mut self, raw: &[u8]) -> u32 {
+    /// The number of the node that `raw` names, if that matters.
+    pub(super) fn number(&mut self, raw: &[u8]) -> Option<u32> {
+        if !self.is_by_node {
+            return None;
+        }
         if self.before.0 == raw {
-            return self.before.1;
+            return Some(self.before.1);
         }
         let known = self.known.as_deref();
         let number = known.and_then(|map| map.number(&canonical(raw)));
@@ -151,7 +173,7 @@ impl Choice {
         if !std::mem::replace(&mut self.subjects[at].is_met, true) {
             self.subjects[at].expected = self.expected(number);
         }
-        number
+        Some(number)
     }
 
     fn known_names(&self) -> u32 {
@@ -173,43 +195,39 @@ impl Choice {
 
     /// What becomes of records of `number` that the backend at `from` sent.
     pub(super) fn fate(&mut self, from: u16, number: u32) -> Fate {
-        let subject = &mut self.subjects[number as usize];
-        match self.keep {
-            Keep::Owned => Fate::Serve,
-            // A row that one backend lists several times is served as often, and copies elsewhere
-            // add to that only what they list more.
-            Keep::Each(_) => {
-                let seen = self.seen.entry((number, from)).or_default();
-                *seen += 1;
-                if *seen <= subject.served {
-                    return Fate::Drop;
-                }
-                subject.served += 1;
-                Fate::Serve
-            }
-            Keep::First | Keep::Freshest | Keep::NewestReport | Keep::OfOwner => {
-                match subject.winner {
-                    Some(winner) if winner == from => Fate::Serve,
-                    Some(_) => Fate::Drop,
-                    None if subject.expected == from => {
-                        subject.winner = Some(from);
-                        if let Some(dropped) = self.held.remove(&number) {
-                            self.sources[usize::from(from)].awaited -= 1;
-                            self.forget(&dropped);
-                        }
-                        Fate::Serve
-                    }
-                    None => Fate::Hold,
-                }
-            }
+        let subject = &self.subjects[number as usize];
+        match (self.keep, subject.winner) {
+            (Keep::Owned | Keep::OfOwner | Keep::Each(_), _) => return Fate::Serve,
+            (_, Some(winner)) if winner == from => return Fate::Serve,
+            (_, Some(_)) => return Fate::Drop,
+            // What the copy itself tells is compared with what is known of the others'.
+            (Keep::NewestReport, None) if !self.is_only(from, number) => return Fate::Hold,
+            (Keep::First | Keep::Freshest, None) if subject.expected != from => return Fate::Hold,
+            (Keep::NewestReport | Keep::First | Keep::Freshest, None) => {}
         }
+        self.subjects[number as usize].winner = Some(from);
+        if let Some(dropped) = self.held.remove(&number) {
+            self.sources[usize::from(from)].awaited -= 1;
+            self.forget(&dropped);
+        }
+        Fate::Serve
     }
 
-    /// Keeps records until it is known whether they are served.
-    pub(super) fn hold(&mut self, number: Option<u32>, record: &Record<'_>) {
-        let Some(number) = number else {
-            return;
-        };
+    /// Whether no backend but the one at `from` has sent records of `number`, or may yet.
+    fn is_only(&self, from: u16, number: u32) -> bool {
+        let mut others = self
+            .sources
+            .iter()
+            .zip(0u16..)
+            .filter(|(_, at)| *at != from);
+        !self.held.contains_key(&number)
+            && others.all(|(source, _)| {
+                source.ended || self.rank(number, source.backend) == Rank::Absent
+            })
+    }
+
+    /// Keeps records until it is known whether they are served, and gives those that are by now.
+    pub(super) fn hold(&mut self, number: u32, record: &Record<'_>) -> Vec<Held> {
         let held = self.held.entry(number).or_default();
         if held.is_empty() {
             let expected = self.subjects[number as usize].expected;
@@ -223,13 +241,20 @@ impl Choice {
             self.held_bytes += 1;
             last.bytes.push(b',');
             last.bytes.extend_from_slice(record.bytes);
-            return;
+            return Vec::new();
         }
         held.push(Held {
             from: record.from,
             bytes: record.bytes.to_vec(),
             mark: record.mark.clone(),
+            stamp: Stamp::of_report(record.stamp),
         });
+        match self.keep {
+            Keep::NewestReport => self.settle(number),
+            Keep::First | Keep::Freshest | Keep::Owned | Keep::OfOwner | Keep::Each(_) => {
+                Vec::new()
+            }
+        }
     }
 
     /// Notes that the backend at `from` sends nothing more, and gives the records that only waited
@@ -245,29 +270,35 @@ impl Choice {
         self.decide(|_| true)
     }
 
-    /// Decides anew whom the waiting records of subjects wait for, and gives those that are served.
+    /// Decides anew about the waiting records of subjects, and gives those that are served.
     fn decide(&mut self, concerns: impl Fn(&Subject) -> bool) -> Vec<(u32, Vec<Held>)> {
         let held = self.held.keys().copied();
         let waiting: Vec<_> = held
             .filter(|number| concerns(&self.subjects[*number as usize]))
             .collect();
-        let mut served = Vec::new();
-        for number in waiting {
-            let expected = self.expected(number);
-            let subject = &mut self.subjects[number as usize];
-            let before = std::mem::replace(&mut subject.expected, expected);
-            self.sources[usize::from(before)].awaited -= 1;
-            if !has_sent(self.held.get(&number), expected) {
-                self.sources[usize::from(expected)].awaited += 1;
-                continue;
-            }
-            subject.winner = Some(expected);
-            let held = self.held.remove(&number).unwrap_or_default();
-            self.forget(&held);
-            let winner = held.into_iter().filter(|held| held.from == expected);
-            served.push((number, winner.collect()));
+        let settled = waiting.into_iter();
+        settled
+            .map(|number| (number, self.settle(number)))
+            .filter(|(_, served)| !served.is_empty())
+            .collect()
+    }
+
+    /// Decides anew whom the waiting records of `number` wait for, and gives those that are served if
+    /// that one has sent them.
+    fn settle(&mut self, number: u32) -> Vec<Held> {
+        let expected = self.expected(number);
+        let subject = &mut self.subjects[number as usize];
+        let before = std::mem::replace(&mut subject.expected, expected);
+        self.sources[usize::from(before)].awaited -= 1;
+        if !has_sent(self.held.get(&number), expected) {
+            self.sources[usize::from(expected)].awaited += 1;
+            return Vec::new();
         }
-        served
+        subject.winner = Some(expected);
+        let mut held = self.held.remove(&number).unwrap_or_default();
+        self.forget(&held);
+        held.retain(|held| held.from == expected);
+        held
     }
 
     fn forget(&mut self, held: &[Held]) {
@@ -278,35 +309,47 @@ impl Choice {
     fn expected(&self, number: u32) -> u16 {
         let held = self.held.get(&number);
         let may = self.sources.iter().zip(0u16..);
-        let mut may = may.filter(|(source, at)| !source.ended || has_sent(held, *at));
-        let Some((first, at)) = may.next() else {
-            return 0;
+        let may = may.filter(|(source, at)| !source.ended || has_sent(held, *at));
+        let rank = |source: &Source, at| {
+            let told = self.told(held, at);
+            told.unwrap_or_else(|| self.rank(number, source.backend))
         };
-        let mut best = (self.rank(number, first.backend), at);
+        let mut best: Option<(Rank, u16)> = None;
         for (source, at) in may {
-            let rank = self.rank(number, source.backend);
-            if rank > best.0 {
-                best = (rank, at);
+            let rank = rank(source, at);
+            if best.is_none_or(|(known, _)| rank > known) {
+                best = Some((rank, at));
             }
         }
-        best.1
+        best.map_or(0, |(_, at)| at)
     }
 
-    /// By what backends are compared; ties keep the configured order. Where that order is all that
-    /// counts, those known to have the node go before those that may have it by now: else all but
-    /// the first backend would wait for its end, as they do until a map has been learnt.
-    fn rank(&self, number: u32, backend: BackendId) -> (bool, Stamp) {
-        let name = self.name(number);
+    /// How new the copy of the backend at `from` is as its records tell, where that decides and they
+    /// have come.
+    fn told(&self, held: Option<&Vec<Held>>, from: u16) -> Option<Rank> {
+        let own = held?.iter().filter(|held| held.from == from);
+        let newest = own.map(|held| held.stamp).max();
+        newest
+            .filter(|_| self.keep == Keep::NewestReport)
+            .map(Rank::Copy)
+    }
+
+    /// What is known of a copy that may come. Where the configured order is all that counts, those
+    /// known to have the node go before those that may have it by now: else all but the first backend
+    /// would wait for its end, as they do until a map has been learnt.
+    fn rank(&self, number: u32, backend: BackendId) -> Rank {
         let map = self.freshness.as_deref();
-        match self.keep {
-            Keep::First => (
-                map.is_some_and(|map| map.holds(name, backend)),
-                Stamp::default(),
-            ),
-            _ => (
-                false,
-                map.map(|map| map.stamp(name, backend)).unwrap_or_default(),
-            ),
+        let copy = map.and_then(|map| map.copy(self.name(number), backend));
+        match (self.keep, copy) {
+            (Keep::First, Some(_)) => Rank::Copy(Stamp::default()),
+            (Keep::NewestReport, Some(stamp)) => Rank::Copy(stamp),
+            (Keep::NewestReport, None) if !map.is_some_and(|map| map.covers(backend)) => {
+                Rank::Unknown
+            }
+            (Keep::First | Keep::NewestReport, None) => Rank::Absent,
+            (Keep::Freshest | Keep::Owned | Keep::OfOwner | Keep::Each(_), copy) => {
+                Rank::Copy(copy.unwrap_or_default())
+            }
         }
     }
 }

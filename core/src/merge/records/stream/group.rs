@@ -6,8 +6,8 @@ use crate::merge::records::scan::Layout;
 use crate::merge::records::writer::Writer;
 use crate::paging::RecordOrder;
 
-use super::choice::{Choice, Fate};
 use super::nodes::Turn;
+use super::once::{Once, Row};
 use super::queues::Head;
 
 /// Such records, as far as they have come.
@@ -34,8 +34,8 @@ enum What {
         places: usize,
         /// Where what provenance looks at stands in the record.
         mark: Option<Span>,
-        /// What it is about, where all records are kept once.
-        number: Option<u32>,
+        /// Which row it is, where all records are kept once.
+        row: Option<Row>,
     },
     /// The synthetic fact of the node.
     Fact {
@@ -63,7 +63,7 @@ impl Group {
         &mut self,
         layout: &Layout<'_>,
         head: &Head<'_>,
-        number: Option<u32>,
+        row: Option<Row>,
         turn: Turn,
         writer: &Writer<'_, '_>,
     ) {
@@ -84,7 +84,7 @@ impl Group {
             mark: mark
                 .clone()
                 .map(|mark| mark.start - record.start..mark.end - record.start),
-            number,
+            row,
         };
         let from = head.from;
         self.members.push(Member { from, what });
@@ -101,7 +101,7 @@ impl Group {
     pub(super) fn write(
         &mut self,
         order: &RecordOrder,
-        mut once: Option<&mut Choice>,
+        mut once: Option<&mut Once>,
         writer: &mut Writer<'_, '_>,
     ) {
         let mut sorted: Vec<&Member> = self.members.iter().collect();
@@ -117,10 +117,10 @@ impl Group {
         });
         sorted.retain(|member| match &member.what {
             What::Fact { .. } => true,
-            What::Record { number, .. } => {
-                let numbered = once.as_mut().zip(*number);
-                let is_kept = numbered
-                    .is_none_or(|(once, number)| once.fate(member.from, number) == Fate::Serve);
+            What::Record { row, .. } => {
+                let is_kept = once
+                    .as_mut()
+                    .is_none_or(|once| once.serves(member.from, *row));
                 is_kept && !writer.writes_facts_only()
             }
         });

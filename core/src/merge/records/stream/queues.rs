@@ -20,9 +20,9 @@ use crate::paging::RecordOrder;
 use crate::round::BackendId;
 
 use super::Body;
-use super::choice::{Choice, Fate};
 use super::group::Group;
 use super::nodes::{Nodes, Turn};
+use super::once::Once;
 
 /// What has come of all backends and was not written yet.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(super) struct Queues {
     next: Option<u16>,
     nodes: Nodes,
     /// Which records were served before, where all are kept once.
-    once: Option<Choice>,
+    once: Option<Once>,
     /// Records that are put in order, where the backends' order is not enough.
     group: Option<Group>,
 }
@@ -282,7 +282,7 @@ impl Queues {
         };
         Self {
             once: match plan.keep {
-                Keep::Each(_) => Some(Choice::new(plan, sources, None)),
+                Keep::Each(_) => Some(Once::new(sources.len())),
                 _ => None,
             },
             group: (order.agreed < order.by.members().len()).then(Group::default),
@@ -296,7 +296,7 @@ impl Queues {
     }
 
     pub(super) fn held_bytes(&self) -> usize {
-        self.group.as_ref().map_or(0, Group::bytes)
+        self.group.as_ref().map_or(0, Group::bytes) + self.once.as_ref().map_or(0, Once::bytes)
     }
 
     pub(super) fn wanted(&self) -> Vec<u16> {
@@ -367,21 +367,21 @@ impl Queues {
         if turn == Turn::Lost {
             return;
         }
+        let once = self.once.as_mut();
+        let row = once
+            .as_ref()
+            .and_then(|once| once.row(layout, |at| head.value(at)));
         let Some(group) = &mut self.group else {
-            let number = self.once.as_mut().zip(name);
-            let number = number.map(|(once, name)| (once.number(name), once));
-            if number.is_none_or(|(number, once)| once.fate(from, number) == Fate::Serve) {
+            if once.is_none_or(|once| once.serves(from, row)) {
                 write(layout, &head, turn, writer);
             }
             return;
         };
         let order = &self.heads.order;
         if group.is_of_other(|first| order.compare(first, |m| head.key(layout, m)).is_ne()) {
-            group.write(&order.by, self.once.as_mut(), writer);
+            group.write(&order.by, once, writer);
         }
-        let number = self.once.as_mut().zip(name);
-        let number = number.map(|(once, name)| once.number(name));
-        group.push(layout, &head, number, turn, writer);
+        group.push(layout, &head, row, turn, writer);
     }
 }
 
