@@ -139,6 +139,13 @@ pub(crate) fn count(count: impl FnOnce(&Route)) {
     current(|request| request.route().map(|route| count(route)));
 }
 
+/// What a PuppetDB is told as `origin`: that it is pdbmux who asks, and for which request, if it works
+/// for one that has an id.
+pub(crate) fn origin() -> String {
+    let id = current(|request| request.id().map(|id| format!("pdbmux:{id}")));
+    id.flatten().unwrap_or_else(|| "pdbmux".to_owned())
+}
+
 /// Tells a backend for which request it is asked.
 pub(crate) fn tell(headers: &mut HeaderMap) {
     current(|request| {

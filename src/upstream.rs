@@ -13,6 +13,7 @@ pub(crate) mod made;
 mod monitor;
 mod places;
 pub mod prober;
+mod release;
 mod room;
 mod shared;
 mod sockets;

@@ -25,6 +25,27 @@ fn winner(bodies: &[&str]) -> Option<(usize, String)> {
 }
 
 #[test]
+fn t68_origin_is_taken_from_6_19_and_7_6_on() {
+    for (text, takes_origin) in [
+        ("5.2.19", false),
+        ("6.18.9", false),
+        ("6.19.0", true),
+        ("6.22.1", true),
+        ("7.0.0", false),
+        ("7.5.1", false),
+        ("7.6.0", true),
+        ("7.21.1", true),
+        ("8.0.0", true),
+        ("9.0.0-beta1", true),
+        ("10.1", true),
+        ("8", false),
+        ("8.x", false),
+    ] {
+        assert_eq!(version(text).takes_origin(), takes_origin, "{text}");
+    }
+}
+
+#[test]
 fn r244_and_ruling_11_versions_have_this_order() {
     let ascending = [
         "0.9",

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
+use pdbmux_core::merge::version;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -227,7 +228,9 @@ pub(super) fn version(said: &Said) -> Finding {
         Ok(told) => told.version,
         Err(why) => return finding(Aspect::Version, Outcome::Warn, why),
     };
-    let (outcome, text) = match numbers(&version) {
+    let numbers = version.parse::<version::Version>().ok();
+    let numbers = numbers.and_then(|version| version.numbers());
+    let (outcome, text) = match numbers {
         None => (
             Outcome::Warn,
             format!("{version:?} is no version that is known"),
@@ -246,12 +249,6 @@ pub(super) fn version(said: &Said) -> Finding {
         ),
     };
     finding(Aspect::Version, outcome, text).with(Measure::Version(version))
-}
-
-fn numbers(version: &str) -> Option<(u32, u32)> {
-    let mut parts = version.split(['.', '-']);
-    let mut next = || parts.next()?.parse().ok();
-    Some((next()?, next()?))
 }
 
 pub(super) fn clock(told: Result<Clocks, String>) -> Finding {

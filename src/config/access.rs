@@ -1,6 +1,8 @@
 //! How a backend is reached: TLS, time, headers and credentials, and what it is to the others. What is
 //! set for all backends (`backend_ca` and so on) holds for each that does not set it itself.
 
+pub(super) mod keys;
+
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -38,6 +40,8 @@ pub struct Access {
     pub gzip: Option<Coding>,
     /// Questions that it is asked at one time; 0 is without bound, else at least 2.
     pub max_in_flight: Option<usize>,
+    /// Whether it is told, for its log of queries, by whom it is asked and for which request.
+    pub origin: Option<bool>,
     /// The name of those that stand in for one another, being on one database. It is its own alone.
     pub group: Option<String>,
     /// How long it may take to begin an answer before another of its group is asked too; 0 is for
@@ -143,13 +147,13 @@ part!(
     most_in_flight,
     ToString::to_string
 );
-
+part!(ORIGIN, origin, value::parse_switch, ToString::to_string);
 part!(GROUP, group, group, Clone::clone);
 part!(HEDGE_AFTER, hedge_after, duration::parse, duration::format);
 part!(REQUIRED, required, value::parse_switch, ToString::to_string);
 
 /// All of them, in the order in which they are written.
-pub(super) static PARTS: [&Part; 13] = [
+pub(super) static PARTS: [&Part; 14] = [
     &CA,
     &CERT,
     &KEY,
@@ -160,6 +164,7 @@ pub(super) static PARTS: [&Part; 13] = [
     &PASSWORD,
     &GZIP,
     &MAX_IN_FLIGHT,
+    &ORIGIN,
     &GROUP,
     &HEDGE_AFTER,
     &REQUIRED,
@@ -181,6 +186,7 @@ impl Access {
             timeout: None,
             gzip: None,
             max_in_flight: None,
+            origin: None,
             group: None,
             hedge_after: None,
             required: None,
@@ -212,6 +218,7 @@ impl Access {
             password,
             gzip: own.gzip.or(general.gzip),
             max_in_flight: own.max_in_flight.or(general.max_in_flight),
+            origin: own.origin.or(general.origin),
             group: own.group,
             hedge_after: own.hedge_after.or(general.hedge_after),
             required: own.required,
@@ -363,6 +370,7 @@ mod tests {
             ("password", "env:PASSWORD"),
             ("gzip", "true"),
             ("max_in_flight", "8"),
+            ("origin", "true"),
             ("group", "eu"),
             ("hedge_after", "200ms"),
             ("required", "true"),

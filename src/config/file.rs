@@ -177,7 +177,7 @@ fn backends(path: &Path, line: u64, list: Vec<Row>) -> Result<Vec<BackendConfig>
         let mut backend = BackendConfig::parse(&text(row.name), &text(row.url))
             .and_then(|backend| backend::refuse_second(&checked, backend))
             .map_err(|why: BackendError| refused(line, why))?;
-        let parts = [
+        let parts: [_; PARTS.len()] = [
             row.ca,
             row.cert,
             row.key,
@@ -188,6 +188,7 @@ fn backends(path: &Path, line: u64, list: Vec<Row>) -> Result<Vec<BackendConfig>
             row.password,
             row.gzip,
             row.max_in_flight,
+            row.origin,
             row.group,
             row.hedge_after,
             row.required,
@@ -235,6 +236,7 @@ struct Row {
     password: Option<Spanned<String>>,
     gzip: Option<Spanned<String>>,
     max_in_flight: Option<Spanned<String>>,
+    origin: Option<Spanned<String>>,
     group: Option<Spanned<String>>,
     hedge_after: Option<Spanned<String>>,
     required: Option<Spanned<String>>,

@@ -5,9 +5,10 @@
 mod macros;
 mod setter;
 
+use super::access::keys as of_backends;
 use super::door::keys as door;
 use super::value;
-use super::{Config, Detection, Listen, access, backend, duration, listen};
+use super::{Config, Detection, Listen, backend, duration, listen};
 
 pub(super) use setter::{SetScalar, Setter};
 
@@ -82,7 +83,7 @@ impl Key {
         self
     }
 
-    const fn choices(mut self, choices: &'static [&'static str]) -> Self {
+    pub(super) const fn choices(mut self, choices: &'static [&'static str]) -> Self {
         self.choices = choices;
         self
     }
@@ -128,66 +129,16 @@ pub static KEYS: &[Key] = &[
         set: Setter::Backends,
         show: |config| backend::show_list(&config.backends),
     },
-    of_backends!(
-        backend_ca,
-        access::CA,
-        "FILE",
-        "Certificates (PEM) that a backend's own must lead to. Without it those that this machine \
-         trusts.",
-    ),
-    of_backends!(
-        backend_cert,
-        access::CERT,
-        "FILE",
-        "Certificate (PEM) that backends are shown. It is read again when it changes.",
-    ),
-    of_backends!(
-        backend_key,
-        access::KEY,
-        "FILE",
-        "Private key (PEM) of that certificate.",
-    ),
-    of_backends!(
-        backend_server_name,
-        access::SERVER_NAME,
-        "NAME",
-        "Name that a backend's certificate must have. Without it the host of its URL.",
-    ),
-    of_backends!(
-        backend_headers,
-        access::HEADERS,
-        "NAME=SECRET,...",
-        "Headers of every request to a backend, such as X-Authentication. A secret is file:PATH or \
-         env:NAME.",
-    ),
-    of_backends!(
-        backend_user,
-        access::USER,
-        "NAME",
-        "User that backends are told by basic authentication.",
-    ),
-    of_backends!(
-        backend_password,
-        access::PASSWORD,
-        "SECRET",
-        "Password of that user: file:PATH or env:NAME.",
-    ),
-    of_backends!(
-        backend_gzip,
-        access::GZIP,
-        "BOOL",
-        "Whether backends are asked to compress their answers. It pays where the network between is \
-         slower than they are; without it they are not.",
-    )
-    .choices(&value::SWITCHES),
-    of_backends!(
-        backend_max_in_flight,
-        access::MAX_IN_FLIGHT,
-        "COUNT",
-        "Most questions that a backend is asked at one time, its probe aside; 0 or nothing is without \
-         bound, and 1 is too few. To wait for others to end counts towards the timeout.",
-    )
-    .beside(),
+    of_backends::CA,
+    of_backends::CERT,
+    of_backends::KEY,
+    of_backends::SERVER_NAME,
+    of_backends::HEADERS,
+    of_backends::USER,
+    of_backends::PASSWORD,
+    of_backends::GZIP,
+    of_backends::MAX_IN_FLIGHT,
+    of_backends::ORIGIN,
     scalar!(
         merge,
         "MODE",

@@ -17,7 +17,7 @@ use super::cached;
 use super::healthz::Endpoint;
 use super::respond;
 use crate::metrics::Story;
-use crate::upstream;
+use crate::upstream::{self, Member};
 use page::{Answered, Backend, Search, Tone, View};
 
 pub(super) use estates::Estates;
@@ -97,10 +97,17 @@ fn shown(app: &App, backend: &upstream::Backend) -> Backend {
         (State::Unmonitored, None) => ("not probed", Tone::Unknown),
     };
     let why = standing.last_error;
+    let mut versions: Vec<_> = backend
+        .members()
+        .iter()
+        .filter_map(Member::version)
+        .collect();
+    versions.dedup();
     Backend {
         name: backend.name.clone(),
         state,
         tone,
         why: why.map(|why| app.addresses.strip(&why).into_owned()),
+        versions,
     }
 }

@@ -6,11 +6,14 @@ use pdbmux_core::health::State;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::info::Info;
 
 use super::catalog::Catalog;
 use super::process;
 
 type Float = Gauge<f64, std::sync::atomic::AtomicU64>;
+/// What tells all in the labels of its family.
+type Told = Info<[(&'static str, &'static str); 0]>;
 
 #[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct OfBackend {
@@ -23,6 +26,12 @@ struct OfState {
     state: &'static str,
 }
 
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfVersion {
+    backend: String,
+    version: String,
+}
+
 /// What a configuration's part of the process knows at a moment.
 #[derive(Debug)]
 pub struct Sample<'a> {
@@ -30,6 +39,8 @@ pub struct Sample<'a> {
     pub backends: Vec<&'a str>,
     /// The PuppetDBs by name, and how they stand.
     pub states: Vec<(&'a str, Stand)>,
+    /// The PuppetDBs by name that have told their version, with it.
+    pub versions: Vec<(&'a str, String)>,
     /// The answer cache, if there is one.
     pub cache: Option<CacheUse>,
     /// Bytes that held bodies may take and take, if that is bounded.
@@ -100,6 +111,7 @@ pub struct EstateOfBackend {
 #[derive(Debug)]
 pub(super) struct Sampled {
     states: Family<OfState, Gauge>,
+    versions: Family<OfVersion, Told, fn() -> Told>,
     nodes: Family<OfBackend, Gauge>,
     owned: Family<OfBackend, Gauge>,
     stale: Family<OfBackend, Gauge>,
@@ -122,6 +134,13 @@ impl Sampled {
             &["backend", "state"],
             Family::clone(&states),
         );
+        let versions = Family::new_with_constructor((|| Told::new([])) as fn() -> Told);
+        catalog.add(
+            "pdbmux_backend",
+            "Version that a PuppetDB told last, where backend_origin has it asked",
+            &["backend", "version"],
+            versions.clone(),
+        );
         let mut of_backends = |name, help| {
             let family = Family::<OfBackend, Gauge>::default();
             catalog.add(name, help, &["backend"], family.clone());
@@ -141,6 +160,7 @@ impl Sampled {
         );
         Self {
             states,
+            versions,
             nodes,
             owned,
             stale,
@@ -182,6 +202,14 @@ impl Sampled {
                 let is_it = i64::from(each == *stand);
                 self.states.get_or_create(&labels).set(is_it);
             }
+        }
+        self.versions.clear();
+        for (backend, version) in &sample.versions {
+            let labels = OfVersion {
+                backend: (*backend).to_owned(),
+                version: version.clone(),
+            };
+            drop(self.versions.get_or_create(&labels));
         }
         let cache = sample.cache.unwrap_or(CacheUse {
             entries: 0,

@@ -20,6 +20,7 @@ fn sample() -> Sample<'static> {
     Sample {
         backends: vec!["pdb-a"],
         states: vec![("pdb-a", Stand::Probed(State::Healthy))],
+        versions: vec![("pdb-a", "8.15.0".to_owned())],
         cache: Some(CacheUse {
             entries: 3,
             stale: 1,
@@ -140,11 +141,12 @@ fn a_backend_that_is_no_longer_configured_is_in_no_state_and_has_no_nodes() {
     let other = Sample {
         backends: vec!["pdb-b"],
         states: vec![("pdb-b", Stand::Probed(State::Unhealthy))],
+        versions: Vec::new(),
         ..sample()
     };
     let text = metrics.text(&other, Format::Text).unwrap();
     assert!(text.contains("pdbmux_backend_state{backend=\"pdb-b\",state=\"unhealthy\"} 1\n"));
-    for gone in ["pdbmux_backend_state", "pdbmux_backend_nodes"] {
+    for gone in ["state", "nodes", "info"].map(|it| format!("pdbmux_backend_{it}")) {
         assert!(
             !text.contains(&format!("{gone}{{backend=\"pdb-a\"")),
             "{gone}"

@@ -319,7 +319,7 @@ impl Upstream {
     }
 
     async fn head<'b>(&self, member: &'b Member, ask: &Ask, asking: Asking) -> Head<'b> {
-        let sent = ask.send(member.url.prefix().len());
+        let sent = member.sent(ask);
         let (place, began) = if let Some(Reserved { place, since, .. }) = asking.reserved {
             (place, since)
         } else {

@@ -12,7 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
 use super::client::Limits;
 use super::places::Stay;
-use super::{Failure, Member, MemberId, Received, Upstream, shared};
+use super::{Failure, Member, MemberId, Received, Upstream, release, shared};
 use crate::config::{Config, Detection};
 
 /// Longest body of a probe's answer that is read. PuppetDB sends some hundred bytes.
@@ -48,13 +48,17 @@ impl Probed {
     }
 }
 
-/// Begins to probe every PuppetDB, unless the configuration says not to (R188), and to look for
-/// backends that are on one database. A PuppetDB that was probed before is probed when that is due,
+/// Begins to probe every PuppetDB, unless the configuration says not to (R188), to look for
+/// backends that are on one database, and to ask for the versions that matter. A PuppetDB that was probed before is probed when that is due,
 /// others at once. Dropping the tasks ends them.
 pub fn start(upstream: &Arc<Upstream>, config: &Config) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     if config.detect_shared_database == Detection::On && upstream.backends().len() > 1 {
         tasks.spawn(shared::watch(Arc::clone(upstream)));
+    }
+    let (pause, wait) = (config.health_probe_interval, config.health_probe_timeout);
+    for member in upstream.members().filter(|it| it.release.is_some()) {
+        tasks.spawn(release::watch(Arc::clone(upstream), member.id, pause, wait));
     }
     if !config.health_probe_enabled {
         return tasks;
@@ -62,7 +66,6 @@ pub fn start(upstream: &Arc<Upstream>, config: &Config) -> JoinSet<()> {
     for member in upstream.members() {
         let (upstream, member) = (Arc::clone(upstream), member.id);
         let path = config.health_probe_path.to_string();
-        let (pause, wait) = (config.health_probe_interval, config.health_probe_timeout);
         let since = upstream
             .standing_of(member)
             .last_probe
@@ -72,10 +75,7 @@ pub fn start(upstream: &Arc<Upstream>, config: &Config) -> JoinSet<()> {
         });
         tasks.spawn(async move {
             sleep(due).await;
-            let ask = || async {
-                let answered = timeout(wait, upstream.probe(member, &path, wait)).await;
-                answered.unwrap_or(Err(Failure::Timeout(wait)))
-            };
+            let ask = || upstream.probe(member, &path, wait);
             repeat(pause, ask, |probed| upstream.learn(member, &path, &probed)).await;
         });
     }
@@ -102,7 +102,17 @@ where
 
 impl Upstream {
     /// The status and, under 200, the body of a backend's answer to a probe; within `wait` in all.
-    async fn probe(
+    pub(super) async fn probe(
+        &self,
+        member: MemberId,
+        path: &str,
+        wait: Duration,
+    ) -> Result<(u16, Vec<u8>), Failure> {
+        let answered = timeout(wait, self.probe_without_end(member, path, wait)).await;
+        answered.unwrap_or(Err(Failure::Timeout(wait)))
+    }
+
+    async fn probe_without_end(
         &self,
         member: MemberId,
         path: &str,
@@ -138,7 +148,13 @@ impl Upstream {
         let now = SystemTime::now();
         let changes = self.monitor.observe(member, finding, error.clone(), now);
         let group = self.backend(member.backend).group();
-        let backend = self.member(member).name.as_str();
+        let probed = self.member(member);
+        let backend = probed.name.as_str();
+        match finding {
+            Finding::Healthy | Finding::Refused(_) => {}
+            // It may come back as another.
+            Finding::Unhealthy(_) | Finding::Unanswered => probed.forget_version(),
+        }
         let why = error.as_deref();
         for change in changes {
             match change {
@@ -206,7 +222,7 @@ impl Upstream {
         let answered = async {
             let since = Instant::now();
             let place = member.place(Stay::Short, since).await?;
-            let sent = ask.send(member.url.prefix().len());
+            let sent = member.sent(ask);
             let response = self.begin(member, &sent, place, since).await?;
             self.receive(response).await
         };

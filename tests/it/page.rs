@@ -139,6 +139,7 @@ fn document(query: &str) -> String {
         state,
         tone,
         why: why.map(str::to_owned),
+        versions: vec!["8.15.0".to_owned()],
     };
     let query_of_facts = r#"/pdb/query/v4/facts?query=["and",["=","name","operatingsystem"],["~","certname","web-.*"]]&limit=1000"#;
     page(&View {

@@ -2,6 +2,7 @@
 
 mod ids;
 mod logs;
+mod origin;
 mod scrape;
 mod site;
 

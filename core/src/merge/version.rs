@@ -28,6 +28,23 @@ impl Version {
         &self.0
     }
 
+    /// Its first two numbers, such as 8 and 15; `None` where it does not begin with two.
+    pub fn numbers(&self) -> Option<(u32, u32)> {
+        let mut parts = self.0.split(['.', '-']);
+        let mut next = || parts.next()?.parse().ok();
+        Some((next()?, next()?))
+    }
+
+    /// Whether a PuppetDB of this version takes the parameter `origin`: 6.19 and 7.6 were the first
+    /// (section 13 of the wire notes).
+    pub fn takes_origin(&self) -> bool {
+        match self.numbers() {
+            Some((6, minor)) => minor >= 19,
+            Some(numbers) => numbers >= (7, 6),
+            None => false,
+        }
+    }
+
     fn parts(&self) -> (&str, Option<&str>) {
         match self.0.split_once('-') {
             Some((release, suffix)) => (release, Some(suffix)),
@@ -138,7 +155,12 @@ pub fn lowest(bodies: &[&[u8]]) -> Lowest {
     Lowest { winner, damaged }
 }
 
-fn read(body: &[u8]) -> Result<Version, Damage> {
+/// The version that a body of `/pdb/meta/v1/version` states.
+///
+/// # Errors
+///
+/// It states none (R245).
+pub fn read(body: &[u8]) -> Result<Version, Damage> {
     let body: Map<String, Value> =
         serde_json::from_slice(body).map_err(|error| Damage::of(&error, Damage::NotAVersion))?;
     body.get("version")

@@ -14,6 +14,10 @@ use super::carrier::{self, Carrier};
 /// 414 or 431 (section 1.6 of the wire notes); the rest is room for the other headers.
 const LONGEST_TARGET: usize = 6 << 10;
 
+/// The parameter that a PuppetDB takes for its log alone, and the routes that take it.
+const ORIGIN: &str = "origin";
+const QUERIES: &str = "/pdb/query/v4";
+
 /// One question, as it goes to a backend: the raw path, the raw parameters, and the limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask {
@@ -209,8 +213,27 @@ impl Ask {
     }
 
     /// How the question is put to a backend whose base path takes `prefix` bytes of the request
-    /// line: by POST if it is too long for GET and can be put so.
-    pub fn send(&self, prefix: usize) -> Sent {
+    /// line: by POST if it is too long for GET and can be put so. `origin` is what the backend is
+    /// told for its log of queries, if it takes that; a client's own goes before it.
+    pub fn send(&self, prefix: usize, origin: Option<&str>) -> Sent {
+        match origin.and_then(|origin| self.told(origin)) {
+            Some(told) => told.written(prefix),
+            None => self.written(prefix),
+        }
+    }
+
+    /// The same with an `origin`; `None` where it has one, or where there is no query to be logged.
+    fn told(&self, origin: &str) -> Option<Self> {
+        let is_told = self.pairs.iter().any(|(name, _)| name == ORIGIN);
+        if is_told || !self.path.starts_with(QUERIES) {
+            return None;
+        }
+        let mut told = self.clone();
+        told.pairs.push((ORIGIN.to_owned(), encode(ORIGIN, origin)));
+        Some(told)
+    }
+
+    fn written(&self, prefix: usize) -> Sent {
         let target = self.target();
         let body = if prefix + target.len() > LONGEST_TARGET {
             self.body()

@@ -20,22 +20,6 @@ macro_rules! scalar {
     };
 }
 
-/// A key that holds for every backend that does not set it itself.
-macro_rules! of_backends {
-    ($name:ident, $part:path, $hint:literal, $doc:literal $(,)?) => {
-        Key {
-            name: stringify!($name),
-            hint: $hint,
-            doc: $doc,
-            flag: None,
-            choices: &[],
-            bears: Bears::OnAnswers,
-            set: Setter::Scalar(|config, text| ($part.set)(&mut config.access, text)),
-            show: |config| $part.show(&config.access),
-        }
-    };
-}
-
 /// The same for a key that no answer follows from.
 macro_rules! beside {
     ($($key:tt)*) => {

@@ -29,10 +29,13 @@ async fn sample(app: &App) -> Sample<'_> {
     let upstream = app.upstream();
     let backends = upstream.backends().iter();
     let members = upstream.members();
+    let versions = upstream.members();
+    let versions = versions.filter_map(|it| Some((it.name.as_str(), it.version()?)));
     let states = members.map(|it| (it.name.as_str(), stand(&upstream.standing_of(it.id))));
     Sample {
         backends: backends.map(|it| it.name.as_str()).collect(),
         states: states.collect(),
+        versions: versions.collect(),
         cache: cached::held(app.cache.as_deref()).await,
         memory: upstream.memory(),
     }

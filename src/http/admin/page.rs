@@ -58,6 +58,8 @@ pub struct Backend {
     pub tone: Tone,
     /// Why it is so, without any address.
     pub why: Option<String>,
+    /// The versions of its PuppetDBs, as far as they are known.
+    pub versions: Vec<String>,
 }
 
 /// What to make of something, for whoever only glances at it.
@@ -152,6 +154,7 @@ struct Card<'v> {
     state: &'static str,
     tone: Tone,
     why: Option<&'v str>,
+    versions: String,
     colour: usize,
     counts: Option<Share>,
 }
@@ -202,6 +205,7 @@ pub fn page(view: &View<'_>) -> Result<String, askama::Error> {
         state: backend.state,
         tone: backend.tone,
         why: backend.why.as_deref(),
+        versions: backend.versions.join(", "),
         colour: colour(at),
         counts: share(view, summary.as_ref(), at),
     });

@@ -13,6 +13,7 @@ use super::super::client::{Connections, Connector, Resolve, Tls, TlsError, has_e
 use super::super::credentials::Credentials;
 use super::super::failure::Failure;
 use super::super::places::{Place, Places, Stay};
+use super::super::release::Release;
 use super::super::sockets::Sockets;
 use crate::config::{Access, BackendConfig, BaseUrl, Coding, Config};
 use crate::metrics::{self, Metrics};
@@ -54,6 +55,8 @@ pub struct Member {
     /// How long its answer may take to begin before another of its group is asked too.
     pub(super) hedge_after: Option<Duration>,
     pub(in crate::upstream) tls: Arc<Tls>,
+    /// Which PuppetDB it is, where that decides what it is told.
+    pub(in crate::upstream) release: Option<Arc<Release>>,
 }
 
 /// What all connections are made with.
@@ -97,6 +100,10 @@ impl Member {
             }
             Some(_) | None => Places::of(access.max_in_flight.unwrap_or_default()),
         };
+        let release = access.origin.unwrap_or_default().then(|| {
+            let known = known.and_then(|known| known.release.clone());
+            known.unwrap_or_default()
+        });
         let member = Self {
             id,
             counts: means.metrics.backend(&name),
@@ -109,6 +116,7 @@ impl Member {
             timeout,
             hedge_after: (!hedge_after.is_zero()).then_some(hedge_after),
             tls,
+            release,
             access,
         };
         member.read_files();

@@ -41,6 +41,7 @@ const SPECIFIED: &[(&str, &str, &str, Option<&str>, &str)] = &[
         None,
         "",
     ),
+    ("", "backend_origin", "PDBMUX_BACKEND_ORIGIN", None, ""),
     ("R272", "merge", "PDBMUX_MERGE", Some("merge"), "freshness"),
     ("R273", "timeout", "PDBMUX_TIMEOUT", None, "10s"),
     ("R274", "freshness_ttl", "PDBMUX_FRESHNESS_TTL", None, "30s"),
@@ -212,6 +213,35 @@ fn r270_r286_a_file_lists_backends_in_order_over_http_and_https() {
             ("a", "https://h2".to_owned())
         ]
     );
+}
+
+#[test]
+fn what_a_file_sets_of_a_backend_is_set_by_its_name() {
+    let parts = [
+        "ca: /ca",
+        "cert: /cert",
+        "key: /key",
+        "server_name: puppetdb",
+        "timeout: 5s",
+        "headers: x-team=file:/team",
+        "user: reader",
+        "password: file:/password",
+        "gzip: true",
+        "max_in_flight: 8",
+        "origin: true",
+        "group: eu",
+        "hedge_after: 200ms",
+        "required: true",
+    ];
+    let dir = tempdir().unwrap();
+    let file = format!(
+        "backends:\n- name: a\n  url: http://h\n  {}\n",
+        parts.join("\n  ")
+    );
+    write(&dir, "etc.yaml", file);
+    let shown = load(&dir, &[], &[]).unwrap().to_string();
+    let expected = format!("backends : a=http://h {{{}}}\n", parts.join(", "));
+    assert!(shown.contains(&expected), "{shown}");
 }
 
 #[test]

@@ -318,7 +318,7 @@ fn a_question_too_long_for_a_request_line_goes_by_post() {
         "",
     ] {
         let ask = ask(&format!("{path}?{}", long(9000)));
-        let Sent { target, body } = ask.send(0);
+        let Sent { target, body } = ask.send(0, None);
         assert_eq!(target, format!("/pdb/query/v4/{path}"));
         let body: serde_json::Value = serde_json::from_str(&body.unwrap()).unwrap();
         assert_eq!(body["query"].as_str().map(str::len), Some(9000 - 14));
@@ -337,11 +337,11 @@ fn a_question_goes_by_get_as_long_as_it_fits_behind_the_base_path() {
         target: fits.target(),
         body: None,
     };
-    assert_eq!(fits.send(0), got);
-    assert!(fits.send(1).body.is_some());
+    assert_eq!(fits.send(0, None), got);
+    assert!(fits.send(1, None).body.is_some());
     assert!(
         ask(&format!("inventory?{}", long(room + 1)))
-            .send(0)
+            .send(0, None)
             .body
             .is_some()
     );
@@ -363,8 +363,37 @@ fn a_long_question_that_no_post_can_put_goes_by_get() {
             target: ask.target(),
             body: None,
         };
-        assert_eq!(ask.send(0), got);
+        assert_eq!(ask.send(0, None), got);
     }
     let metrics = Ask::own("/metrics/v2/read/x", &[("a", &"x".repeat(9000))]);
-    assert_eq!(metrics.send(0).body, None);
+    assert_eq!(metrics.send(0, None).body, None);
+}
+
+#[test]
+fn t68_an_origin_is_told_with_queries_that_have_none() {
+    let told = |target: &str| {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let ask = Ask::as_it_came(path, &Params::read(query).unwrap());
+        ask.send(0, Some("pdbmux:a/b")).target
+    };
+    for (target, expected) in [
+        ("/pdb/query/v4", "/pdb/query/v4?origin=pdbmux%3Aa%2Fb"),
+        (
+            "/pdb/query/v4/nodes?limit=1",
+            "/pdb/query/v4/nodes?limit=1&origin=pdbmux%3Aa%2Fb",
+        ),
+        ("/pdb/query/v4/nodes?origin=", "/pdb/query/v4/nodes?origin="),
+        (
+            "/pdb/query/v4/nodes?%6Frigin=x",
+            "/pdb/query/v4/nodes?%6Frigin=x",
+        ),
+        ("/pdb/meta/v1/version", "/pdb/meta/v1/version"),
+        ("/metrics/v2/list", "/metrics/v2/list"),
+    ] {
+        assert_eq!(told(target), expected);
+    }
+    let long = "x".repeat(6 << 10);
+    let ask = Ask::own("/pdb/query/v4/nodes", &[("query", &long)]);
+    let body = ask.send(0, Some("pdbmux")).body.unwrap();
+    assert!(body.ends_with(r#""origin":"pdbmux"}"#), "{body}");
 }

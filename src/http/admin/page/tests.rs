@@ -26,6 +26,7 @@ fn backend(name: &str, tone: Tone) -> Backend {
         state: "some state",
         tone,
         why: None,
+        versions: Vec::new(),
     }
 }
 
@@ -60,6 +61,7 @@ fn whatever_comes_from_outside_is_shown_as_text() {
     let mut view = view(Some(&nodes), &history, "");
     view.backends[0] = Backend {
         why: Some(evil.to_owned()),
+        versions: vec![evil.to_owned()],
         ..backend(evil, Tone::Bad)
     };
     let answered = Answered {
