@@ -38,6 +38,8 @@ pub(crate) struct Request {
     trace: Option<Box<TraceContext>>,
     /// The counts of the place that answers it, once that is known.
     route: OnceLock<Arc<Route>>,
+    /// Whom it was let in as, once it was and if that has a name.
+    user: OnceLock<Arc<str>>,
     questions: Option<Mutex<Vec<Question>>>,
 }
 
@@ -54,6 +56,8 @@ pub(crate) enum Notes {
 #[derive(Debug, Clone)]
 pub(crate) struct Question {
     pub(crate) backend: BackendId,
+    /// Which of those that answer for it, in configured order.
+    pub(crate) member: usize,
     /// How long after the request began.
     pub(crate) began: Duration,
     /// How long the answer took.
@@ -75,6 +79,7 @@ impl Request {
             id: ids.map(id),
             trace: TraceContext::of(headers).map(Box::new),
             route: OnceLock::new(),
+            user: OnceLock::new(),
             questions: match notes {
                 Notes::Kept => Some(Mutex::default()),
                 Notes::Off => None,
@@ -90,6 +95,11 @@ impl Request {
     /// The counts of the place that answers it, if it has come to one.
     pub(crate) fn route(&self) -> Option<&Arc<Route>> {
         self.route.get()
+    }
+
+    /// Whom it was let in as, if that has a name.
+    pub(crate) fn user(&self) -> Option<&str> {
+        self.user.get().map(|user| &**user)
     }
 
     /// What was asked for it, as far as that is noted.
@@ -134,6 +144,12 @@ pub(crate) fn found(route: &Arc<Route>) {
     });
 }
 
+/// Takes in whom this task's request was let in as.
+pub(crate) fn let_in(user: Arc<str>) {
+    // It is let in once.
+    current(|request| request.user.set(user).unwrap_or_default());
+}
+
 /// Counts something at the place that answers this task's request.
 pub(crate) fn count(count: impl FnOnce(&Route)) {
     current(|request| request.route().map(|route| count(route)));
@@ -161,6 +177,7 @@ pub(crate) fn tell(headers: &mut HeaderMap) {
 /// Notes what came of a question, if this task's request wants that.
 pub(crate) fn note(
     backend: BackendId,
+    member: usize,
     began: Instant,
     answer: impl FnOnce() -> Result<u16, String>,
 ) {
@@ -170,6 +187,7 @@ pub(crate) fn note(
         };
         let question = Question {
             backend,
+            member,
             began: began.duration_since(request.began),
             took: began.elapsed(),
             answer: answer(),

@@ -26,6 +26,7 @@ use self::limits::Limits;
 use self::peer::{Peers, Shown};
 use self::tls::{Allowlist, Tls};
 use crate::config::Config;
+use crate::request;
 
 pub(crate) use base::Lead;
 pub(crate) use cors::Sharing;
@@ -111,23 +112,26 @@ impl Door {
         self.cors.is_some() && cors::is_preflight(request)
     }
 
-    /// A place for a request of `peer` with these headers. To wait for one is left off by dropping the
-    /// future.
+    /// A place for a request of `peer` with these headers, which is told whom it was let in as. To wait
+    /// for one is left off by dropping the future.
     pub(super) async fn admit(
         &self,
         peer: &Arc<Peer>,
         headers: &HeaderMap,
     ) -> Result<Place, Refused> {
         let admitted = async {
-            self.know(peer)?;
+            let mut user = self.know(peer)?;
             // Counted before: to look at passwords is work.
             let counted = self.limits.count(peer)?;
             if let Some(guard) = &self.guard {
                 match guard.judge(headers).await? {
-                    Judgement::Known => {}
+                    Judgement::Known(name) => user = name.or(user),
                     Judgement::Bare(wanted) => return Err(Refused::Bare(wanted)),
                     Judgement::Unknown(wanted) => return Err(Refused::Unknown(wanted)),
                 }
+            }
+            if let Some(user) = user {
+                request::let_in(user);
             }
             Ok(self.limits.place(counted).await?)
         };
@@ -136,15 +140,67 @@ impl Door {
             .inspect_err(|why: &Refused| why.log(peer.address()))
     }
 
-    /// Refuses whose certificate has none of the names that it must have.
-    fn know(&self, peer: &Peer) -> Result<(), Refused> {
-        let (Some(allowlist), Shown::Certificate(names)) = (&self.allowlist, peer.shown()) else {
-            return Ok(());
+    /// The name of the certificate that lets it in, if it has shown one. Refuses whose certificate has
+    /// none of the names that it must have.
+    fn know(&self, peer: &Peer) -> Result<Option<Arc<str>>, Refused> {
+        let Shown::Certificate(names) = peer.shown() else {
+            return Ok(None);
+        };
+        let Some(allowlist) = &self.allowlist else {
+            return Ok(names.first().cloned());
         };
         let allowed = allowlist.names()?;
-        if names.iter().any(|name| allowed.contains(name)) {
-            return Ok(());
+        match names.iter().find(|name| allowed.contains(&***name)) {
+            Some(name) => Ok(Some(Arc::clone(name))),
+            None => Err(Refused::Unlisted(names.first().map(ToString::to_string))),
         }
-        Err(Refused::Unlisted(names.first().cloned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::request::{self, Notes};
+
+    /// Whom a client with a certificate of two names is let in as.
+    async fn user(change: impl FnOnce(&mut Config), header: (&str, &str)) -> Option<String> {
+        let mut config = Config::default();
+        change(&mut config);
+        let door = Door::of(&config);
+        let names = ["board.example", "board"].map(Arc::from);
+        let address = ([127, 0, 0, 1], 1).into();
+        let shown = Shown::Certificate(names.into());
+        let peer = Arc::new(Peer::new(&door.peers, address, shown));
+        let head = Request::get("/")
+            .header(header.0, header.1)
+            .body(())
+            .unwrap();
+        let request = request::Request::new(&head, None, Notes::Off);
+        let admitted = request.follow(door.admit(&peer, head.headers())).await;
+        assert_eq!(admitted.is_ok(), request.user().is_some());
+        request.user().map(str::to_owned)
+    }
+
+    #[tokio::test]
+    async fn a_client_is_let_in_as_its_user_or_as_the_name_that_counts_of_its_certificate() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            fs::write(dir.path().join(name), text).unwrap();
+            Some(dir.path().join(name))
+        };
+        let none = ("accept", "*/*");
+        assert_eq!(user(|_| {}, none).await.unwrap(), "board.example");
+        let listed = |config: &mut Config| config.door.tls_allowlist = file("list", "x\nboard\n");
+        assert_eq!(user(listed, none).await.unwrap(), "board");
+        let unlisted = |config: &mut Config| config.door.tls_allowlist = file("none", "x\n");
+        assert_eq!(user(unlisted, none).await, None);
+        let tokens = |config: &mut Config| config.door.tokens = file("tokens", "ann hush\nother\n");
+        for (token, name) in [("hush", "ann"), ("other", "board.example")] {
+            let told = user(tokens, ("x-authentication", token)).await;
+            assert_eq!(told.unwrap(), name);
+        }
+        assert_eq!(user(tokens, none).await, None);
     }
 }

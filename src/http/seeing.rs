@@ -12,7 +12,7 @@ use http_body::Body as _;
 use super::body::Body;
 use super::door::Peer;
 use super::respond::{self, PartialRefused};
-use crate::config::{Config, RequestIds};
+use crate::config::{Config, Group, RequestIds};
 use crate::metrics::{self, Answered, Held, Metrics, Place, Status, Tier};
 use crate::request::{Ids, Notes, Request};
 use access::AccessLog;
@@ -21,13 +21,21 @@ use access::AccessLog;
 #[derive(Debug)]
 pub(crate) struct Seeing {
     pub(super) metrics: Arc<Metrics>,
-    /// The names of the backends, in configured order.
-    backends: Vec<String>,
+    /// The backends in configured order.
+    backends: Vec<Named>,
     /// `None` if requests have no ids.
     ids: Option<Ids>,
     access: AccessLog,
     /// From how long on a request is slow; `None` if none is.
     slow: Option<Duration>,
+}
+
+/// What a backend is called, and those that answer for it.
+#[derive(Debug)]
+struct Named {
+    name: String,
+    /// In configured order; one of the same name, if it is no group.
+    members: Vec<String>,
 }
 
 /// A look at one request, which ends with the last byte of its answer.
@@ -74,9 +82,13 @@ enum End {
 impl Seeing {
     /// As it is configured.
     pub(crate) fn new(config: &Config, metrics: &Arc<Metrics>) -> Arc<Self> {
+        let named = |group: Group<'_>| Named {
+            name: group.name.to_owned(),
+            members: group.members.iter().map(|it| it.name.clone()).collect(),
+        };
         Arc::new(Self {
             metrics: Arc::clone(metrics),
-            backends: config.settings().backends,
+            backends: config.groups().into_iter().map(named).collect(),
             ids: (config.request_ids == RequestIds::On).then(Ids::default),
             access: AccessLog::of(config.access_log),
             slow: (!config.slow_query.is_zero()).then_some(config.slow_query),

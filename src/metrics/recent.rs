@@ -22,6 +22,9 @@ pub struct Story {
     /// The name in the certificate that it showed, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// Whom it was let in as: a user, whose token it bore, or a name in its certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// Its method.
     pub method: String,
     /// Its path with the query, as they came; a token in it is left out.
@@ -59,6 +62,9 @@ pub struct Story {
 pub struct Took {
     /// The backend's name.
     pub backend: String,
+    /// The name of the one that was asked, if the backend is a group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub member: Option<String>,
     /// Seconds from the beginning of the request to that of the question.
     pub began: f64,
     /// Seconds that the answer took.
@@ -79,11 +85,17 @@ impl fmt::Display for Took {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             backend,
+            member,
             began,
             took,
             answer,
         } = self;
-        write!(f, "{backend} {answer} {took}s from {began}s")
+        // A member as it is configured.
+        f.write_str(backend)?;
+        if let Some(member) = member {
+            write!(f, "/{member}")?;
+        }
+        write!(f, " {answer} {took}s from {began}s")
     }
 }
 

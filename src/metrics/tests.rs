@@ -188,6 +188,7 @@ fn fifty_of_each_kind_are_kept_the_newest_first() {
             time: String::new(),
             client: String::new(),
             name: None,
+            user: None,
             method: String::new(),
             target: String::new(),
             status: 200,

@@ -106,7 +106,8 @@ pub(super) fn note_asked(
     began: Instant,
     result: impl Fn() -> Result<(u16, Option<bytes::Bytes>), String>,
 ) {
-    request::note(member.backend, began, || result().map(|(status, _)| status));
+    let status = || result().map(|(status, _)| status);
+    request::note(member.backend, member.index(), began, status);
     let noted = CURRENT.try_with(|trace| {
         let step = Step {
             member,

@@ -1,5 +1,7 @@
 //! Who may ask, by what a request bears.
 
+use std::sync::Arc;
+
 use http::HeaderMap;
 
 use super::credentials::Credentials;
@@ -27,10 +29,10 @@ pub(crate) enum Wanted {
 }
 
 /// What the guard makes of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Judgement {
-    /// It may come in.
-    Known,
+    /// It may come in, as the one of this name: a user, or whose token it is, where that has a name.
+    Known(Option<Arc<str>>),
     /// It bears nothing, but has to.
     Bare(Wanted),
     /// What it bears is of nobody.
@@ -63,15 +65,18 @@ impl Guard {
     pub(super) async fn judge(&self, headers: &HeaderMap) -> Result<Judgement, DoorError> {
         let borne = Credentials::all(headers);
         for credentials in &borne {
-            let is_known = match (credentials, &self.tokens, &self.users) {
-                (Credentials::Token(token), Some(tokens), _) => tokens.known()?.has(token),
-                (Credentials::User(user, password), _, Some(users)) => {
-                    users.are(user, password).await?
+            match (credentials, &self.tokens, &self.users) {
+                (Credentials::Token(token), Some(tokens), _) => {
+                    if let Some(bearer) = tokens.known()?.bearer(token) {
+                        return Ok(Judgement::Known(bearer.name.clone()));
+                    }
                 }
-                (Credentials::Token(_), None, _) | (Credentials::User(..), _, None) => false,
-            };
-            if is_known {
-                return Ok(Judgement::Known);
+                (Credentials::User(user, password), _, Some(users)) => {
+                    if users.are(user, password).await? {
+                        return Ok(Judgement::Known(Some(user.as_str().into())));
+                    }
+                }
+                (Credentials::Token(_), None, _) | (Credentials::User(..), _, None) => {}
             }
         }
         let wanted = match (&self.tokens, &self.users) {

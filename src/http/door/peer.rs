@@ -29,7 +29,7 @@ pub(super) enum Shown {
     /// Its connection is not encrypted, so that it could show nothing.
     Nothing,
     /// A certificate of these names; of none if it has shown none.
-    Certificate(Vec<String>),
+    Certificate(Vec<Arc<str>>),
 }
 
 impl Peers {
@@ -66,7 +66,7 @@ impl Peer {
     pub(crate) fn name(&self) -> Option<&str> {
         match &self.shown {
             Shown::Nothing => None,
-            Shown::Certificate(names) => names.first().map(String::as_str),
+            Shown::Certificate(names) => names.first().map(|name| &**name),
         }
     }
 

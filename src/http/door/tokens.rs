@@ -1,6 +1,6 @@
 //! The tokens that clients may show.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,7 +22,14 @@ pub(super) struct Tokens {
 /// nothing about it.
 pub(super) struct Known {
     key: hmac::Key,
-    codes: HashSet<Vec<u8>>,
+    codes: HashMap<Vec<u8>, Bearer>,
+}
+
+/// Whose a token is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Bearer {
+    /// The name in front of it, if one is there.
+    pub(super) name: Option<Arc<str>>,
 }
 
 impl fmt::Debug for Known {
@@ -45,27 +52,31 @@ impl Tokens {
 
     fn read(&self) -> Result<Known, DoorError> {
         let key = secret_key("tokens")?;
-        let mut codes = HashSet::new();
+        let mut codes = HashMap::new();
         for (line, text) in lines("tokens", &self.path)? {
             let words: Vec<_> = text.split_whitespace().collect();
-            let ([token] | [_, token]) = words.as_slice() else {
-                return Err(DoorError::Line {
-                    key: "tokens",
-                    path: self.path.clone(),
-                    line,
-                    wanted: "TOKEN or NAME TOKEN",
-                });
+            let (name, token) = match words.as_slice() {
+                [token] => (None, token),
+                [name, token] => (Some(Arc::from(*name)), token),
+                _ => {
+                    return Err(DoorError::Line {
+                        key: "tokens",
+                        path: self.path.clone(),
+                        line,
+                        wanted: "TOKEN or NAME TOKEN",
+                    });
+                }
             };
-            codes.insert(code(&key, token.as_bytes()));
+            codes.insert(code(&key, token.as_bytes()), Bearer { name });
         }
         Ok(Known { key, codes })
     }
 }
 
 impl Known {
-    /// Whether a token is one of them.
-    pub(super) fn has(&self, token: &[u8]) -> bool {
-        self.codes.contains(&code(&self.key, token))
+    /// Whose a token is, if it is one of them.
+    pub(super) fn bearer(&self, token: &[u8]) -> Option<&Bearer> {
+        self.codes.get(&code(&self.key, token))
     }
 }
 

@@ -75,6 +75,9 @@ fn text(story: &Story) -> String {
     if let Some(name) = &story.name {
         add("name", &format!("{name:?}"));
     }
+    if let Some(user) = &story.user {
+        add("user", &format!("{user:?}"));
+    }
     if let Some(cache) = story.cache {
         add("cache", cache);
     }
@@ -103,6 +106,7 @@ mod tests {
             time: "2026-11-30T12:00:00Z".to_owned(),
             client: "10.0.0.7".to_owned(),
             name: Some("board.example".to_owned()),
+            user: Some("board".to_owned()),
             method: "GET".to_owned(),
             target: "/pdb/query/v4/nodes?a=\"\n".to_owned(),
             status: 200,
@@ -119,10 +123,11 @@ mod tests {
         assert_eq!(
             text(&story),
             "2026-11-30T12:00:00Z 10.0.0.7 \"GET /pdb/query/v4/nodes?a=\\\"\\n\" 200 12 \
-             duration=0.25 first_byte=0.125 name=\"board.example\" cache=miss backends=1/2 \
+             duration=0.25 first_byte=0.125 name=\"board.example\" user=\"board\" cache=miss backends=1/2 \
              missing=\"pdb-b; reason=timeout\" cut=true request_id=7f3c\n"
         );
         story.name = None;
+        story.user = None;
         story.cache = None;
         story.backends = None;
         story.missing.clear();

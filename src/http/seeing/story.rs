@@ -19,19 +19,25 @@ impl Watch {
         let head = self.head.as_ref();
         let told = head.and_then(|head| head.told.as_ref());
         let text = |value: &HeaderValue| value.to_str().unwrap_or_default().to_owned();
-        let took = |question: Question| Took {
-            backend: self.seeing.backends[question.backend.index()].clone(),
-            began: seconds(question.began),
-            took: seconds(question.took),
-            answer: match question.answer {
-                Ok(status) => status.to_string(),
-                Err(reason) => reason,
-            },
+        let took = |question: Question| {
+            let backend = &self.seeing.backends[question.backend.index()];
+            let is_group = backend.members.len() > 1;
+            Took {
+                backend: backend.name.clone(),
+                member: is_group.then(|| backend.members[question.member].clone()),
+                began: seconds(question.began),
+                took: seconds(question.took),
+                answer: match question.answer {
+                    Ok(status) => status.to_string(),
+                    Err(reason) => reason,
+                },
+            }
         };
         Story {
             time: rfc3339(SystemTime::now()).unwrap_or_default(),
             client: self.peer.address().to_string(),
             name: self.peer.name().map(str::to_owned),
+            user: request.user().map(str::to_owned),
             method: request.method.to_string(),
             target: target(&request.uri),
             status: head.map_or(LEFT, |head| head.status.as_u16()),
@@ -54,6 +60,7 @@ pub(super) fn warn(story: &Story) {
     tracing::warn!(
         client = story.client,
         name = story.name,
+        user = story.user,
         method = story.method,
         target = story.target,
         status = story.status,

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 
 use crate::stub::{Answer, Stub};
+use crate::tls::Files;
 
 /// A running program, killed with the test, and what it writes.
 struct Running {
@@ -170,6 +171,63 @@ fn a_slow_query_is_warned_of_with_the_time_of_each_backend() {
     assert_eq!(fields["request_id"], "id-1");
     let asked = fields["asked"].as_str().unwrap();
     assert!(asked.starts_with("pdb-a unreachable 0"), "{asked}");
+}
+
+#[test]
+fn a_slow_query_names_the_one_of_a_group_that_was_asked() {
+    let mut pdbmux = Running::start(&[
+        ("PDBMUX_SLOW_QUERY", "1ns"),
+        ("PDBMUX_LOG_FORMAT", "json"),
+        ("PDBMUX_ACCESS_LOG", "json"),
+        (
+            "PDBMUX_BACKENDS",
+            "eu/a=http://127.0.0.1:1,b=http://127.0.0.1:1,eu/c=http://127.0.0.1:1",
+        ),
+    ]);
+    pdbmux.ask("/pdb/query/v4/reports", "");
+    let line: Value = serde_json::from_str(&pdbmux.logged("a slow query")).unwrap();
+    let asked = line["fields"]["asked"].as_str().unwrap();
+    for who in ["eu/a unreachable ", "b unreachable ", "eu/c unreachable "] {
+        assert!(asked.contains(who), "{asked}");
+    }
+    let line: Value = serde_json::from_str(&pdbmux.out()).unwrap();
+    let asked = line["asked"].as_array().unwrap();
+    let mut who: Vec<_> = asked
+        .iter()
+        .map(|it| (&it["backend"], &it["member"]))
+        .collect();
+    who.sort_by_key(|it| format!("{it:?}"));
+    let (eu, names) = (Value::from("eu"), ["a", "c"].map(Value::from));
+    let alone = (&Value::from("b"), &Value::Null);
+    assert_eq!(who, [alone, (&eu, &names[0]), (&eu, &names[1])]);
+}
+
+#[test]
+fn whom_the_door_let_in_is_in_the_access_log_and_no_secret_is() {
+    let files = Files::new();
+    let tokens = files.write("tokens", "board hush-1\nhush-2\n");
+    let hash = bcrypt::hash("hush-3", 4).unwrap();
+    let users = files.write("users", &format!("ann:{hash}\n"));
+    let mut pdbmux = Running::start(&[
+        ("PDBMUX_ACCESS_LOG", "text"),
+        ("PDBMUX_TOKENS", tokens.to_str().unwrap()),
+        ("PDBMUX_USERS", users.to_str().unwrap()),
+    ]);
+    for (headers, user) in [
+        ("Authorization: Bearer hush-1\r\n", Some("board")),
+        ("X-Authentication: hush-2\r\n", None),
+        ("Authorization: Basic YW5uOmh1c2gtMw==\r\n", Some("ann")),
+        ("Authorization: Basic YW5uOmh1c2gtMQ==\r\n", None),
+        ("", None),
+    ] {
+        pdbmux.ask("/pdb/query/v4/nodes", headers);
+        let line = pdbmux.out();
+        let (_, told) = line.split_once(" user=").unzip();
+        let told = told.and_then(|rest| rest.split_whitespace().next());
+        let user = user.map(|user| format!("{user:?}"));
+        assert_eq!(told, user.as_deref(), "{line}");
+        assert!(!line.contains("hush"), "{line}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
