@@ -3,7 +3,6 @@
 //! `ask` looks at the backends, `judge` makes findings of what was seen, `show` prints them.
 
 mod ask;
-mod certificate;
 mod collation;
 mod judge;
 mod show;

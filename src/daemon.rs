@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 
 use crate::config::{Config, ConfigError, Source};
-use crate::http::{App, Current, DoorError};
+use crate::http::{App, Current, DoorError, certificates};
 use crate::listener::{Audience, BindError, Listener};
 use crate::metrics::Metrics;
 use crate::names::Names;
@@ -96,7 +96,7 @@ pub async fn run(config: Config, listeners: Vec<Listener>, outside: Outside) {
         manager,
     } = outside;
     let manager = manager.map(Arc::new);
-    // A task of its own, so that it goes on whatever is under way; it ends with this.
+    // Tasks of their own, so that they go on whatever is under way; they end with this.
     let mut watching = JoinSet::new();
     if let Some(manager) = manager.clone() {
         watching.spawn(async move { manager.watch().await });
@@ -110,6 +110,7 @@ pub async fn run(config: Config, listeners: Vec<Listener>, outside: Outside) {
         set_log_level,
         manager,
     };
+    watching.spawn(certificates::watch(Arc::clone(&daemon.current)));
     daemon.serving.open(&daemon.current, listeners);
     daemon.tell(Event::Ready(&daemon.status()));
     let mut watch = Watch::default();

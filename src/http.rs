@@ -3,6 +3,7 @@
 pub(crate) mod admin;
 mod body;
 mod cached;
+pub(crate) mod certificates;
 mod connection;
 mod crowd;
 mod current;

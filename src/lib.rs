@@ -1,6 +1,7 @@
 //! pdbmux: one PuppetDB v4 query API in front of several PuppetDBs.
 
 mod cache;
+pub mod certificate;
 pub mod check;
 pub mod cli;
 pub mod config;

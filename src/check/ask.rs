@@ -8,11 +8,11 @@ use pdbmux_core::plan::{Ask, census_ask};
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use super::certificate::Certificate;
 use super::judge::{self, Said};
 use super::{Aspect, Finding, Outcome};
+use crate::certificate::Certificate;
 use crate::names::Names;
-use crate::upstream::{Failure, Member, Received, Upstream};
+use crate::upstream::{Failure, Member, Received, TlsError, Upstream};
 
 /// How many names a backend is asked to order. More would show no more.
 const MOST_NAMES: u32 = 5_000;
@@ -47,6 +47,7 @@ async fn steps(
     now: Timestamp,
     findings: &mut Vec<Finding>,
 ) -> Result<(), Aspect> {
+    let shows_what_fails = findings.iter().any(|it| it.outcome == Outcome::Fail);
     let mut step = |finding: Finding| {
         let (aspect, outcome) = (finding.aspect, finding.outcome);
         findings.push(finding);
@@ -68,6 +69,10 @@ async fn steps(
     }
     let alone = async |ask: Ask| upstream.ask_alone(backend, &ask).await;
     let version = alone(Ask::own("/pdb/meta/v1/version", &[])).await;
+    let is_refused = matches!(version, Err(Failure::Tls(TlsError::Refused { .. })));
+    if shows_what_fails && is_refused {
+        return Err(Aspect::ClientCertificate);
+    }
     let own = backend.shown().and_then(Result::ok);
     let own = own.and_then(|all| Certificate::read(all.first()?));
     step(judge::authorization(&version, own.as_ref()))?;

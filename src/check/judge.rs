@@ -9,9 +9,9 @@ use pdbmux_core::merge::version;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::certificate::Certificate;
 use super::collation::{self, Collation};
 use super::{Aspect, Finding, Measure, Outcome};
+use crate::certificate::Certificate;
 use crate::names::LookupError;
 use crate::upstream::{Failure, Received, TlsError};
 

@@ -16,9 +16,10 @@ use super::body::Body;
 use super::cached;
 use super::healthz::Endpoint;
 use super::respond;
+use crate::certificate::InUse;
 use crate::metrics::Story;
 use crate::upstream::{self, Member};
-use page::{Answered, Backend, Search, Tone, View};
+use page::{Answered, Backend, Certificate, Search, Tone, View};
 
 pub(super) use estates::Estates;
 
@@ -43,9 +44,17 @@ pub(crate) async fn answer(app: &App, request: Request<Incoming>) -> Response<Bo
 async fn estate(app: &App, uri: &Uri) -> Response<Body> {
     let (nodes, history) = (app.estates.nodes().await, app.estates.history());
     let (backends, recent) = (app.upstream().backends().iter(), app.metrics().recent());
+    let (at, in_use) = (Timestamp::now(), app.certificates());
+    let towards_clients = in_use.iter().filter(|it| it.backend.is_none());
     let view = View {
-        at: Timestamp::now(),
-        backends: backends.map(|backend| shown(app, backend)).collect(),
+        at,
+        backends: backends.map(|it| shown(app, it, &in_use, at)).collect(),
+        certificates: towards_clients
+            .map(|it| Certificate {
+                what: it.which.word().to_owned(),
+                days: it.days_left(at),
+            })
+            .collect(),
         nodes: nodes.as_deref(),
         history: &history,
         partials: Some(recent.partial().iter().map(lacking).collect()),
@@ -86,7 +95,7 @@ fn answered(story: &Story, note: String) -> Answered {
     }
 }
 
-fn shown(app: &App, backend: &upstream::Backend) -> Backend {
+fn shown(app: &App, backend: &upstream::Backend, in_use: &[InUse<'_>], now: Timestamp) -> Backend {
     let standing = app.upstream().standing(backend.id);
     let (state, tone) = match (standing.state, standing.ejected_until) {
         (State::Unhealthy, _) => ("out of service", Tone::Bad),
@@ -109,5 +118,28 @@ fn shown(app: &App, backend: &upstream::Backend) -> Backend {
         tone,
         why: why.map(|why| app.addresses.strip(&why).into_owned()),
         versions,
+        certificates: certificates(backend, in_use, now),
     }
+}
+
+/// The certificates towards the members of a backend; which member it is, is told where there are
+/// several.
+fn certificates(
+    backend: &upstream::Backend,
+    in_use: &[InUse<'_>],
+    now: Timestamp,
+) -> Vec<Certificate> {
+    let members = backend.members();
+    let of_member = members.iter().flat_map(|member| {
+        let name = member.name.as_str();
+        let its = in_use.iter().filter(move |it| it.backend == Some(name));
+        its.map(move |it| Certificate {
+            what: match members {
+                [_] => it.which.word().to_owned(),
+                _ => format!("{name} {}", it.which.word()),
+            },
+            days: it.days_left(now),
+        })
+    });
+    of_member.collect()
 }

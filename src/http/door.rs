@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, Request, Uri};
+use jiff::Timestamp;
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
@@ -25,6 +26,7 @@ use self::guard::{Guard, Judgement};
 use self::limits::Limits;
 use self::peer::{Peers, Shown};
 use self::tls::{Allowlist, Tls};
+use crate::certificate::Which;
 use crate::config::Config;
 use crate::request;
 
@@ -75,6 +77,11 @@ impl Door {
             guard.check()?;
         }
         Ok(())
+    }
+
+    /// When each certificate ends that counts towards clients.
+    pub(super) fn certificate_ends(&self) -> impl Iterator<Item = (Which, Timestamp)> + use<> {
+        self.tls.as_ref().map(Tls::ends).into_iter().flatten()
     }
 
     /// The other side of a connection from `address`.

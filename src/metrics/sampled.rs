@@ -10,6 +10,7 @@ use prometheus_client::metrics::info::Info;
 
 use super::catalog::Catalog;
 use super::process;
+use crate::certificate::InUse;
 
 type Float = Gauge<f64, std::sync::atomic::AtomicU64>;
 /// What tells all in the labels of its family.
@@ -32,6 +33,12 @@ struct OfVersion {
     version: String,
 }
 
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfCertificate {
+    backend: String,
+    which: &'static str,
+}
+
 /// What a configuration's part of the process knows at a moment.
 #[derive(Debug)]
 pub struct Sample<'a> {
@@ -45,6 +52,8 @@ pub struct Sample<'a> {
     pub cache: Option<CacheUse>,
     /// Bytes that held bodies may take and take, if that is bounded.
     pub memory: Option<(usize, usize)>,
+    /// The certificates that are in use.
+    pub certificates: Vec<InUse<'a>>,
 }
 
 /// How a PuppetDB stands.
@@ -123,6 +132,7 @@ pub(super) struct Sampled {
     cache_bytes: Gauge,
     memory_limit: Gauge,
     memory_held: Gauge,
+    certificates: Family<OfCertificate, Gauge>,
 }
 
 impl Sampled {
@@ -140,6 +150,13 @@ impl Sampled {
             "Version that a PuppetDB told last, where backend_origin has it asked",
             &["backend", "version"],
             versions.clone(),
+        );
+        let certificates = Family::default();
+        catalog.add(
+            "pdbmux_certificate_expiry_timestamp_seconds",
+            "When a certificate that is in use ends, in seconds since 1970; without a backend it is one towards clients",
+            &["backend", "which"],
+            Family::clone(&certificates),
         );
         let mut of_backends = |name, help| {
             let family = Family::<OfBackend, Gauge>::default();
@@ -161,6 +178,7 @@ impl Sampled {
         Self {
             states,
             versions,
+            certificates,
             nodes,
             owned,
             stale,
@@ -210,6 +228,15 @@ impl Sampled {
                 version: version.clone(),
             };
             drop(self.versions.get_or_create(&labels));
+        }
+        self.certificates.clear();
+        for certificate in &sample.certificates {
+            let labels = OfCertificate {
+                backend: certificate.backend.unwrap_or_default().to_owned(),
+                which: certificate.which.word(),
+            };
+            let until = certificate.until.as_second();
+            self.certificates.get_or_create(&labels).set(until);
         }
         let cache = sample.cache.unwrap_or(CacheUse {
             entries: 0,

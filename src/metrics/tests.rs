@@ -10,6 +10,7 @@ use pdbmux_core::health::State;
 use pdbmux_core::plan::Doubt;
 
 use super::*;
+use crate::certificate::{InUse, Which};
 
 /// A file of the repository.
 fn file(path: &str) -> PathBuf {
@@ -27,6 +28,11 @@ fn sample() -> Sample<'static> {
             bytes: 300,
         }),
         memory: Some((4096, 1024)),
+        certificates: vec![InUse {
+            backend: Some("pdb-a"),
+            which: Which::Server,
+            until: jiff::Timestamp::UNIX_EPOCH,
+        }],
     }
 }
 

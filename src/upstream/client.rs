@@ -76,14 +76,8 @@ impl Connector {
     ) -> Result<Vec<CertificateDer<'static>>, BoxError> {
         let mut connector = self.clone();
         poll_fn(|context| connector.poll_ready(context)).await?;
-        let shown = match connector.call(origin).await? {
-            MaybeHttpsStream::Http(_) => None,
-            MaybeHttpsStream::Https(stream) => {
-                let (_, session) = stream.inner().get_ref();
-                session.peer_certificates().map(<[_]>::to_vec)
-            }
-        };
-        Ok(shown.unwrap_or_default())
+        let stream = connector.call(origin).await?;
+        Ok(tls::shown_by(&stream).to_vec())
     }
 }
 
@@ -106,9 +100,11 @@ impl Service<Uri> for Connector {
             let name = tls.name(uri.host().unwrap_or_default())?;
             let name = Arc::new(FixedServerNameResolver::new(name));
             // As the files are now: a certificate that was replaced is used from here on.
-            HttpsConnector::new(http, tls.config()?, true, name)
+            let connected = HttpsConnector::new(http, tls.config()?, true, name)
                 .call(uri)
-                .await
+                .await;
+            tls.note(&connected);
+            connected
         })
     }
 }

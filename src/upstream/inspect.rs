@@ -2,10 +2,12 @@
 
 use std::net::IpAddr;
 
+use jiff::Timestamp;
 use rustls::pki_types::CertificateDer;
 use tokio::time::timeout;
 
 use super::{Failure, Member, TlsError};
+use crate::certificate::Which;
 use crate::config::BaseUrl;
 use crate::names::{LookupError, Names};
 
@@ -23,6 +25,13 @@ impl Member {
     /// The certificates of its `ca`; none where those count that the machine trusts.
     pub fn authorities(&self) -> Result<Vec<CertificateDer<'static>>, TlsError> {
         self.tls.authorities()
+    }
+
+    /// When each certificate ends that counts towards it, as far as it is known; none where its URL is
+    /// no `https`.
+    pub fn certificate_ends(&self) -> impl Iterator<Item = (Which, Timestamp)> + use<> {
+        let ends = self.url.is_secure().then(|| self.tls.ends());
+        ends.into_iter().flatten()
     }
 
     /// The addresses of its host. `Ok(None)` if that took longer than its `timeout`.

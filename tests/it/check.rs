@@ -8,7 +8,7 @@ use pdbmux::config::{Access, BackendConfig, Config};
 
 use crate::harness::SHORT;
 use crate::stub::{Answer, Stub};
-use crate::tls::{Authority, Files, Front};
+use crate::tls::{Authority, Ends, Files, Front};
 
 /// A PuppetDB as far as a check asks.
 async fn puppetdb() -> Stub {
@@ -154,6 +154,25 @@ async fn certificates_are_told_and_who_is_not_on_the_allow_list_is_named() {
         "it wants a client certificate, and none is configured: set cert and key"
     );
 
+    // One cause is one failure.
+    let ended = files.access(&ca, &ca.identity_that("pdbmux", Ends::Ended));
+    let report = of_one(front.url(), ended).await;
+    assert_eq!(
+        text(&report, Aspect::ClientCertificate),
+        "pdbmux ended on 2021-01-01"
+    );
+    let findings = report.backends[0].findings.iter();
+    let failed: Vec<_> = findings
+        .filter(|finding| finding.outcome == Outcome::Fail)
+        .map(|finding| finding.aspect)
+        .collect();
+    assert_eq!(failed, [Aspect::ClientCertificate]);
+    assert_eq!(
+        text(&report, Aspect::Authorization),
+        "not looked at, since the client certificate fails"
+    );
+
+    files.access(&ca, &ca.identity("pdbmux"));
     let strange = files.write("strange-ca.pem", &other.certificate);
     let mistrusted = Access {
         ca: Some(strange),

@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use pdbmux::drift::Estate;
 use pdbmux::metrics::CacheUse;
 use pdbmux::page::history::History;
-use pdbmux::page::{Answered, Backend, Search, Tone, View, page};
+use pdbmux::page::{Answered, Backend, Certificate, Search, Tone, View, page};
 use pdbmux_core::merge::owners::FreshnessMap;
 use pdbmux_core::round::BackendId;
 use pdbmux_core::settings::Strategy;
@@ -134,12 +134,19 @@ fn document(query: &str) -> String {
         took: "10.0 s".to_owned(),
         note: note.to_owned(),
     };
+    let certificate = |(what, days): (&str, _)| Certificate {
+        what: what.to_owned(),
+        days,
+    };
     let backend = |name: &str, state, tone, why: Option<&str>| Backend {
         name: name.to_owned(),
         state,
         tone,
         why: why.map(str::to_owned),
         versions: vec!["8.15.0".to_owned()],
+        certificates: [("cert", 412), ("ca", 1_790), ("server", 9)]
+            .map(certificate)
+            .into(),
     };
     let query_of_facts = r#"/pdb/query/v4/facts?query=["and",["=","name","operatingsystem"],["~","certname","web-.*"]]&limit=1000"#;
     page(&View {
@@ -154,6 +161,7 @@ fn document(query: &str) -> String {
                 Some("3 probes failed: no connection: connection refused"),
             ),
         ],
+        certificates: vec![certificate(("tls_cert", 61))],
         nodes: Some(&estate),
         history: &history,
         partials: Some(vec![

@@ -1,5 +1,6 @@
 //! What those who run pdbmux see: metrics, the ids of requests, and logs of them.
 
+mod certificates;
 mod ids;
 mod logs;
 mod origin;

@@ -44,6 +44,8 @@ pub(crate) struct Identity {
 pub(crate) enum Ends {
     Later,
     Ended,
+    /// At the beginning of this year, month and day.
+    OnDay(i32, u8, u8),
 }
 
 impl Authority {
@@ -63,9 +65,15 @@ impl Authority {
 
     pub(crate) fn identity_that(&self, name: &str, ends: Ends) -> Identity {
         let mut params = named(name);
-        if ends == Ends::Ended {
-            params.not_before = date_time_ymd(2020, 1, 1);
-            params.not_after = date_time_ymd(2021, 1, 1);
+        match ends {
+            Ends::Later => {}
+            Ends::Ended => {
+                params.not_before = date_time_ymd(2020, 1, 1);
+                params.not_after = date_time_ymd(2021, 1, 1);
+            }
+            Ends::OnDay(year, month, day) => {
+                params.not_after = date_time_ymd(year, month, day);
+            }
         }
         let key = KeyPair::generate().unwrap();
         Identity {

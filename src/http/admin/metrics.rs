@@ -38,6 +38,7 @@ async fn sample(app: &App) -> Sample<'_> {
         versions: versions.collect(),
         cache: cached::held(app.cache.as_deref()).await,
         memory: upstream.memory(),
+        certificates: app.certificates(),
     }
 }
 

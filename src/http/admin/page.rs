@@ -14,6 +14,7 @@ use askama::Template;
 use jiff::Timestamp;
 use pdbmux_core::settings::Strategy;
 
+use crate::certificate::FEW_DAYS;
 use crate::drift;
 use crate::metrics::CacheUse;
 use chart::Chart;
@@ -31,6 +32,8 @@ pub struct View<'v> {
     pub at: Timestamp,
     /// The backends in configured order.
     pub backends: Vec<Backend>,
+    /// The certificates towards clients.
+    pub certificates: Vec<Certificate>,
     /// Their nodes; `None` if they have not been listed yet.
     pub nodes: Option<&'v drift::Estate>,
     /// Who owned how many nodes.
@@ -60,6 +63,32 @@ pub struct Backend {
     pub why: Option<String>,
     /// The versions of its PuppetDBs, as far as they are known.
     pub versions: Vec<String>,
+    /// The certificates towards it.
+    pub certificates: Vec<Certificate>,
+}
+
+/// A certificate and the days that it has left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Certificate {
+    /// Which one it is.
+    pub what: String,
+    /// Whole days; below 0 if it has ended.
+    pub days: i64,
+}
+
+impl Certificate {
+    fn left(&self) -> String {
+        match self.days {
+            ..0 => "ended".to_owned(),
+            0 => "less than a day".to_owned(),
+            1 => "1 day".to_owned(),
+            days => format!("{} days", number(days.unsigned_abs())),
+        }
+    }
+
+    fn ends_soon(&self) -> bool {
+        self.days < FEW_DAYS
+    }
 }
 
 /// What to make of something, for whoever only glances at it.
@@ -140,6 +169,7 @@ struct Document<'v> {
     version: &'static str,
     found: Option<Found>,
     backends: Vec<Card<'v>>,
+    certificates: &'v [Certificate],
     all: Option<Totals>,
     chart: Option<Chart>,
     search: &'v Search,
@@ -155,6 +185,7 @@ struct Card<'v> {
     tone: Tone,
     why: Option<&'v str>,
     versions: String,
+    certificates: &'v [Certificate],
     colour: usize,
     counts: Option<Share>,
 }
@@ -206,6 +237,7 @@ pub fn page(view: &View<'_>) -> Result<String, askama::Error> {
         tone: backend.tone,
         why: backend.why.as_deref(),
         versions: backend.versions.join(", "),
+        certificates: &backend.certificates,
         colour: colour(at),
         counts: share(view, summary.as_ref(), at),
     });
@@ -226,6 +258,7 @@ pub fn page(view: &View<'_>) -> Result<String, askama::Error> {
             .zip(view.nodes)
             .map(|(certname, nodes)| Found::of(certname, nodes)),
         backends: cards.collect(),
+        certificates: &view.certificates,
         all: all.map(|all| Totals {
             held: number(all.held),
             shared: number(all.shared),

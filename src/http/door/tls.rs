@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
@@ -18,6 +19,7 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::parse_x509_certificate;
 
 use super::error::{DoorError, lines, read};
+use crate::certificate::{Which, end_of_own, first_end};
 use crate::config::DoorConfig;
 use crate::upstream::made::Made;
 
@@ -27,7 +29,17 @@ pub(super) struct Tls {
     cert: PathBuf,
     key: PathBuf,
     client_ca: Option<PathBuf>,
-    made: Made<Arc<ServerConfig>>,
+    made: Made<Ready>,
+}
+
+/// What is made of the files.
+#[derive(Debug, Clone)]
+struct Ready {
+    config: Arc<ServerConfig>,
+    /// When the certificate ends that is shown.
+    cert: Option<Timestamp>,
+    /// When the first of `client_ca` ends.
+    client_ca: Option<Timestamp>,
 }
 
 /// The names that a client's certificate may have.
@@ -54,7 +66,20 @@ impl Tls {
 
     /// The settings of the next connection.
     pub(super) fn config(&self) -> Result<Arc<ServerConfig>, DoorError> {
-        self.made.get(|| self.make().map(Arc::new))
+        self.ready().map(|ready| ready.config)
+    }
+
+    fn ready(&self) -> Result<Ready, DoorError> {
+        self.made.get(|| self.make())
+    }
+
+    /// When each certificate ends, as the files are now, as far as they can be used.
+    pub(super) fn ends(&self) -> impl Iterator<Item = (Which, Timestamp)> + use<> {
+        let ends = self.ready().map(|ready| (ready.cert, ready.client_ca));
+        let (cert, client_ca) = ends.unwrap_or_default();
+        let ends = [(Which::TlsCert, cert), (Which::TlsClientCa, client_ca)];
+        ends.into_iter()
+            .filter_map(|(which, until)| Some((which, until?)))
     }
 
     /// Encrypts a connection, within `patience`. Why that cannot be is told in the log.
@@ -84,22 +109,26 @@ impl Tls {
         }
     }
 
-    fn make(&self) -> Result<ServerConfig, DoorError> {
+    fn make(&self) -> Result<Ready, DoorError> {
         let config = ServerConfig::builder();
-        let config = match &self.client_ca {
-            None => config.with_no_client_auth(),
+        let (config, client_ca) = match &self.client_ca {
+            None => (config.with_no_client_auth(), None),
             Some(path) => {
                 let key = "tls_client_ca";
                 let mut roots = RootCertStore::empty();
-                for certificate in certificates(key, path)? {
+                let authorities = certificates(key, path)?;
+                let end = first_end(&authorities);
+                for certificate in authorities {
                     let added = roots.add(certificate);
                     added.map_err(|_| no_certificate(key, path))?;
                 }
                 let verifier = WebPkiClientVerifier::builder(Arc::new(roots)).build();
-                config.with_client_cert_verifier(verifier.map_err(|_| no_certificate(key, path))?)
+                let verifier = verifier.map_err(|_| no_certificate(key, path))?;
+                (config.with_client_cert_verifier(verifier), end)
             }
         };
         let chain = certificates("tls_cert", &self.cert)?;
+        let cert = end_of_own(&chain);
         let private = PrivateKeyDer::from_pem_slice(&read("tls_key", &self.key)?)
             .map_err(|_| DoorError::NoKey(self.key.clone()))?;
         let config = config.with_single_cert(chain, private);
@@ -112,7 +141,11 @@ impl Tls {
             _ => DoorError::NoKey(self.key.clone()),
         })?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(config)
+        Ok(Ready {
+            config: Arc::new(config),
+            cert,
+            client_ca,
+        })
     }
 }
 

@@ -56,7 +56,9 @@ fn the_documentation_explains_the_words_of_every_label() {
     ];
     let states = State::ALL.map(State::name);
     let doubts = Doubt::ALL.map(Doubt::reason);
-    for word in closed.concat().into_iter().chain(states).chain(doubts) {
+    let certificates = Which::ALL.map(Which::word);
+    let open = states.into_iter().chain(doubts).chain(certificates);
+    for word in closed.concat().into_iter().chain(open) {
         assert!(page.contains(&format!("`{word}`")), "{word}");
     }
 }

@@ -4,12 +4,16 @@ mod trouble;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use hyper_rustls::MaybeHttpsStream;
+use jiff::Timestamp;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 
+use super::{BoxError, Stream};
+use crate::certificate::{Which, end_of_own, first_end};
 use crate::config::{Access, plain};
 use crate::upstream::made::Made;
 
@@ -25,7 +29,19 @@ pub(in crate::upstream) struct Tls {
     server_name: Option<String>,
     /// What this machine trusts.
     trusted: Arc<RootCertStore>,
-    made: Made<Arc<ClientConfig>>,
+    made: Made<Ready>,
+    /// When the certificate ends that the backend has shown last.
+    server: Mutex<Option<Timestamp>>,
+}
+
+/// What is made of the files.
+#[derive(Debug, Clone)]
+struct Ready {
+    config: Arc<ClientConfig>,
+    /// When the certificate ends that is shown.
+    cert: Option<Timestamp>,
+    /// When the first of `ca` ends.
+    ca: Option<Timestamp>,
 }
 
 impl Tls {
@@ -41,12 +57,46 @@ impl Tls {
             shown,
             server_name: access.server_name.clone(),
             trusted,
+            server: Mutex::default(),
         }
     }
 
     /// The settings of the next connection.
     pub(in crate::upstream) fn config(&self) -> Result<Arc<ClientConfig>, TlsError> {
-        self.made.get(|| self.make().map(Arc::new))
+        self.ready().map(|ready| ready.config)
+    }
+
+    fn ready(&self) -> Result<Ready, TlsError> {
+        self.made.get(|| self.make())
+    }
+
+    /// When each certificate ends: those of the files as they are now, as far as they can be used, and
+    /// the one that was shown last.
+    pub(in crate::upstream) fn ends(&self) -> impl Iterator<Item = (Which, Timestamp)> + use<> {
+        let of_files = self.ready().map(|ready| (ready.cert, ready.ca));
+        let (cert, ca) = of_files.unwrap_or_default();
+        let server = *self.server.lock().unwrap_or_else(PoisonError::into_inner);
+        let ends = [
+            (Which::Cert, cert),
+            (Which::Ca, ca),
+            (Which::Server, server),
+        ];
+        ends.into_iter()
+            .filter_map(|(which, until)| Some((which, until?)))
+    }
+
+    /// Takes in what the backend has shown, also if it was not taken since it has ended.
+    pub(super) fn note(&self, connected: &Result<Stream, BoxError>) {
+        let until = match connected {
+            Ok(stream) => end_of_own(shown_by(stream)),
+            Err(error) => match self.explain(&**error) {
+                Some(TlsError::Expired(since)) => since.at(),
+                _ => None,
+            },
+        };
+        if until.is_some() {
+            *self.server.lock().unwrap_or_else(PoisonError::into_inner) = until;
+        }
     }
 
     /// The name that the backend's certificate must have; `host` is that of its URL.
@@ -77,33 +127,46 @@ impl Tls {
         authorities.unwrap_or(Ok(Vec::new()))
     }
 
-    fn make(&self) -> Result<ClientConfig, TlsError> {
-        let roots = match &self.ca {
-            None => Arc::clone(&self.trusted),
+    fn make(&self) -> Result<Ready, TlsError> {
+        let (roots, ca) = match &self.ca {
+            None => (Arc::clone(&self.trusted), None),
             Some(path) => {
                 let mut roots = RootCertStore::empty();
-                for certificate in certificates(path, Purpose::Ca)? {
+                let authorities = certificates(path, Purpose::Ca)?;
+                let ca = first_end(&authorities);
+                for certificate in authorities {
                     let added = roots.add(certificate);
                     added.map_err(|_| no_certificate(path, Purpose::Ca))?;
                 }
-                Arc::new(roots)
+                (Arc::new(roots), ca)
             }
         };
         let config = ClientConfig::builder().with_root_certificates(roots);
         let Some((cert, key)) = &self.shown else {
-            return Ok(config.with_no_client_auth());
+            let config = Arc::new(config.with_no_client_auth());
+            return Ok(Ready {
+                config,
+                cert: None,
+                ca,
+            });
         };
         let chain = certificates(cert, Purpose::Cert)?;
+        let own = end_of_own(&chain);
         let private = PrivateKeyDer::from_pem_slice(&read(key, Purpose::Key)?)
             .map_err(|_| TlsError::NoKey(key.clone()))?;
         let config = config.with_client_auth_cert(chain, private);
-        config.map_err(|why| match why {
+        let config = config.map_err(|why| match why {
             rustls::Error::InconsistentKeys(_) => TlsError::Mismatch {
                 cert: cert.clone(),
                 key: key.clone(),
             },
             rustls::Error::InvalidCertificate(_) => no_certificate(cert, Purpose::Cert),
             _ => TlsError::NoKey(key.clone()),
+        })?;
+        Ok(Ready {
+            config: Arc::new(config),
+            cert: own,
+            ca,
         })
     }
 
@@ -117,8 +180,30 @@ impl Tls {
             Some(path) => Trust::File(path.clone()),
         };
         let cert = self.shown.as_ref().map(|(cert, _)| cert.as_path());
-        trouble::find(error, &trust, cert)
+        match trouble::find(error, &trust, cert)? {
+            // Java tells no more than that it cannot verify it.
+            TlsError::Refused { cert, why } => {
+                let ended = self.shown_end().filter(|end| *end <= Timestamp::now());
+                let why = ended.map_or(why, |end| format!("it has expired ({end})"));
+                Some(TlsError::Refused { cert, why })
+            }
+            other => Some(other),
+        }
     }
+
+    /// When the certificate ends that is shown, if one is that can be used.
+    fn shown_end(&self) -> Option<Timestamp> {
+        self.ready().ok()?.cert
+    }
+}
+
+/// The certificates that a backend has shown, its own first; none where there is no TLS.
+pub(super) fn shown_by(stream: &Stream) -> &[CertificateDer<'static>] {
+    let shown = match stream {
+        MaybeHttpsStream::Http(_) => None,
+        MaybeHttpsStream::Https(stream) => stream.inner().get_ref().1.peer_certificates(),
+    };
+    shown.unwrap_or_default()
 }
 
 fn read(path: &Path, purpose: Purpose) -> Result<Vec<u8>, TlsError> {

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 
 use crate::stub::{Answer, Stub};
-use crate::tls::Files;
+use crate::tls::{Authority, Ends, Files};
 
 /// A running program, killed with the test, and what it writes.
 struct Running {
@@ -255,4 +255,22 @@ async fn an_answer_is_cut_if_it_breaks_off_before_its_length() {
             );
         }
     });
+}
+
+#[test]
+fn a_certificate_that_ends_soon_or_has_ended_is_warned_of() {
+    let (files, ca) = (Files::new(), Authority::new("Puppet CA"));
+    let ended = ca.identity_that("pdbmux", Ends::Ended);
+    let cert = files.write("cert.pem", &ended.certificate);
+    let key = files.write("key.pem", &ended.key);
+    let mut running = Running::start(&[
+        ("PDBMUX_TLS_LISTEN", "127.0.0.1:0"),
+        ("PDBMUX_TLS_CERT", cert.to_str().unwrap()),
+        ("PDBMUX_TLS_KEY", key.to_str().unwrap()),
+    ]);
+    let line = running.logged("a certificate ended on 2021-01-01");
+    assert!(
+        line.contains("WARN") && line.contains(r#"which="tls_cert""#),
+        "{line}"
+    );
 }

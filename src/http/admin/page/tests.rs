@@ -27,6 +27,7 @@ fn backend(name: &str, tone: Tone) -> Backend {
         tone,
         why: None,
         versions: Vec::new(),
+        certificates: Vec::new(),
     }
 }
 
@@ -37,6 +38,7 @@ fn view<'v>(nodes: Option<&'v drift::Estate>, history: &'v History, query: &str)
             backend("pdb-old", Tone::Good),
             backend("pdb-new", Tone::Good),
         ],
+        certificates: Vec::new(),
         nodes,
         history,
         partials: None,
@@ -59,9 +61,15 @@ fn whatever_comes_from_outside_is_shown_as_text() {
     history.keep(at(0), vec![1]);
     let nodes = estate(&[OLD, NEW]);
     let mut view = view(Some(&nodes), &history, "");
+    let certificate = |days| Certificate {
+        what: evil.to_owned(),
+        days,
+    };
+    view.certificates.push(certificate(20));
     view.backends[0] = Backend {
         why: Some(evil.to_owned()),
         versions: vec![evil.to_owned()],
+        certificates: vec![certificate(1)],
         ..backend(evil, Tone::Bad)
     };
     let answered = Answered {
@@ -92,6 +100,31 @@ fn whatever_comes_from_outside_is_shown_as_text() {
     let html = page(&view).unwrap();
     assert!(!html.contains("<script"), "{html}");
     assert!(html.contains("/?certname=c%3Cscript%3Ealert%281%29%3C%2Fscript%3E"));
+}
+
+#[test]
+fn the_days_that_certificates_have_left_are_shown_and_those_that_end_soon_stand_out() {
+    let history = History::default();
+    let mut view = view(None, &history, "");
+    let html = page(&view).unwrap();
+    assert!(!html.contains("Certificates"), "{html}");
+    let certificate = |(what, days): (&str, _)| Certificate {
+        what: what.to_owned(),
+        days,
+    };
+    view.backends[1].certificates = [("server", 13), ("cert", 14)].map(certificate).into();
+    view.certificates = [("tls_cert", -1), ("tls_client_ca", 3650)]
+        .map(certificate)
+        .into();
+    let html = page(&view).unwrap();
+    for chip in [
+        "<span class=\"chip warn\">server: 13 days</span>",
+        "<span class=\"chip\">cert: 14 days</span>",
+        "<span class=\"chip warn\">tls_cert: ended</span>",
+        "<span class=\"chip\">tls_client_ca: 3,650 days</span>",
+    ] {
+        assert!(html.contains(chip), "{chip}: {html}");
+    }
 }
 
 #[test]

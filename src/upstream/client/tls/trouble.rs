@@ -128,11 +128,17 @@ impl fmt::Display for Trust {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Since(Option<UnixTime>);
 
+impl Since {
+    /// The time.
+    pub(super) fn at(self) -> Option<jiff::Timestamp> {
+        let seconds = i64::try_from(self.0?.as_secs()).ok()?;
+        jiff::Timestamp::from_second(seconds).ok()
+    }
+}
+
 impl fmt::Display for Since {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = self.0.and_then(|at| i64::try_from(at.as_secs()).ok());
-        let at = seconds.and_then(|at| jiff::Timestamp::from_second(at).ok());
-        at.map_or(Ok(()), |at| write!(f, " ({at})"))
+        self.at().map_or(Ok(()), |at| write!(f, " ({at})"))
     }
 }
 
