@@ -138,6 +138,9 @@ echo 'confined: no root, no capability, a filter of system calls'
 status=$(cat "/proc/$process/status")
 [[ $status == *$'\nNoNewPrivs:\t1\n'* && $status == *$'\nSeccomp:\t2\n'* ]]
 [[ $status == *$'\nCapBnd:\t0000000000000000\n'* && $status != *$'\nUid:\t0\t'* ]]
+# What is in its memory is root's: so are its files here.
+[[ $(stat -c %u "/proc/$process/environ") == 0 ]]
+grep -Eq '^Max core file size +0 +0 ' "/proc/$process/limits"
 
 echo 'upgraded: restarted, and serves'
 dpkg -i /run/check/pdbmux.deb

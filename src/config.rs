@@ -131,6 +131,17 @@ pub struct Config {
     pub access_log: AccessLog,
     /// From how long on a request is warned of; 0 means never.
     pub slow_query: Duration,
+    /// Whether the memory of the process may be dumped.
+    pub core_dumps: CoreDumps,
+}
+
+/// Whether the memory of the process, which holds secrets, may be dumped or read by others of its user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CoreDumps {
+    /// By root alone.
+    Off,
+    /// As the system is set up.
+    On,
 }
 
 /// Whether requests have ids.
@@ -239,6 +250,7 @@ impl Default for Config {
             request_ids: RequestIds::Off,
             access_log: AccessLog::Off,
             slow_query: Duration::ZERO,
+            core_dumps: CoreDumps::Off,
         }
     }
 }

@@ -35,8 +35,8 @@ pub enum Order {
     Stop,
 }
 
-/// Sets what is logged from now on, from [`Config::log_level`].
-pub type SetLogLevel = Box<dyn Fn(&str) + Send>;
+/// Sets what a configuration says of the process as a whole, such as [`Config::log_level`].
+pub type Settle = Box<dyn Fn(&Config) + Send>;
 
 /// What a daemon is connected with besides its listeners.
 pub struct Outside {
@@ -44,8 +44,8 @@ pub struct Outside {
     pub orders: mpsc::Receiver<Order>,
     /// Where it reads its configuration again; nowhere if it cannot.
     pub source: Option<Source>,
-    /// How it changes what is logged, if it can.
-    pub set_log_level: Option<SetLogLevel>,
+    /// How a new configuration is put in force beyond what is served, if it is.
+    pub settle: Option<Settle>,
     /// Who is told how it is, if somebody wants to know.
     pub manager: Option<Manager>,
 }
@@ -56,7 +56,7 @@ impl Outside {
         Self {
             orders,
             source: None,
-            set_log_level: None,
+            settle: None,
             manager: None,
         }
     }
@@ -80,7 +80,7 @@ struct Daemon {
     serving: Serving,
     probes: JoinSet<()>,
     source: Option<Source>,
-    set_log_level: Option<SetLogLevel>,
+    settle: Option<Settle>,
     manager: Option<Arc<Manager>>,
 }
 
@@ -92,7 +92,7 @@ pub async fn run(config: Config, listeners: Vec<Listener>, outside: Outside) {
     let Outside {
         mut orders,
         source,
-        set_log_level,
+        settle,
         manager,
     } = outside;
     let manager = manager.map(Arc::new);
@@ -107,7 +107,7 @@ pub async fn run(config: Config, listeners: Vec<Listener>, outside: Outside) {
         current: Arc::new(Current::new(app)),
         serving: Serving::default(),
         source,
-        set_log_level,
+        settle,
         manager,
     };
     watching.spawn(certificates::watch(Arc::clone(&daemon.current)));
@@ -176,8 +176,8 @@ impl Daemon {
         for note in notes {
             tracing::warn!("{note}");
         }
-        if let Some(set) = &self.set_log_level {
-            set(&config.log_level);
+        if let Some(settle) = &self.settle {
+            settle(config);
         }
         if config.log_format != before.config().log_format {
             tracing::warn!("log_format is changed by a restart alone");

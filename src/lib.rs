@@ -5,6 +5,7 @@ pub mod certificate;
 pub mod check;
 pub mod cli;
 pub mod config;
+pub mod core_dumps;
 pub mod daemon;
 pub mod demo;
 pub mod descriptors;

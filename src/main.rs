@@ -7,15 +7,17 @@ use anyhow::Context;
 use clap::Parser;
 use pdbmux::check::{self, CheckError, Paint, Strictness};
 use pdbmux::cli::{CheckArgs, Cli, DriftArgs, DriftFormat, Ended, Job, ReportFormat};
-use pdbmux::config::{Config, Environment, Source};
+use pdbmux::config::{Config, CoreDumps, Environment, Source};
 use pdbmux::daemon::{self, Manager, Order, Outside};
 use pdbmux::drift::{self, Moves, Question, Verdict};
 use pdbmux::listener::{Audience, Listener};
 use pdbmux::log;
 use pdbmux::names::Names;
-use pdbmux::{demo, descriptors};
+use pdbmux::{core_dumps, demo, descriptors};
 
 fn main() -> ExitCode {
+    // Before a secret is read. Where the system does not let it, that is told once there is a log.
+    let _ = core_dumps::set(CoreDumps::Off);
     let cli = Cli::parse();
     let env = Environment::of_process();
     let serve = |job| match job {
@@ -49,6 +51,7 @@ async fn serve(
     for note in notes {
         tracing::warn!("{note}");
     }
+    set_core_dumps(&config);
     pdbmux::check_door(&config)?;
     descriptors::raise();
     let orders = daemon::orders().context("cannot wait for signals")?;
@@ -60,11 +63,20 @@ async fn serve(
     let outside = Outside {
         orders,
         source: Some(source),
-        set_log_level: Some(Box::new(set_log_level)),
+        settle: Some(Box::new(move |config| {
+            set_log_level(&config.log_level);
+            set_core_dumps(config);
+        })),
         manager,
     };
     daemon::run(config, listeners, outside).await;
     Ok(())
+}
+
+fn set_core_dumps(config: &Config) {
+    if let Err(error) = core_dumps::set(config.core_dumps) {
+        tracing::warn!(%error, "the system does not let core_dumps decide about core dumps");
+    }
 }
 
 #[tokio::main]

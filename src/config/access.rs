@@ -11,6 +11,7 @@ use http::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH,
     CONTENT_TYPE, HOST, HeaderName, TRANSFER_ENCODING, USER_AGENT,
 };
+use zeroize::Zeroizing;
 
 use super::env::Environment;
 use super::listen::is_host;
@@ -65,9 +66,9 @@ pub enum Secret {
     },
 }
 
-/// A text that is never shown.
+/// A text that is never shown, and wiped out of memory when it is dropped.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Hidden(String);
+pub struct Hidden(Zeroizing<String>);
 
 impl Hidden {
     /// The text itself.
@@ -78,7 +79,7 @@ impl Hidden {
 
 impl From<String> for Hidden {
     fn from(text: String) -> Self {
-        Self(text)
+        Self(Zeroizing::new(text))
     }
 }
 
@@ -253,7 +254,7 @@ impl Access {
             let Secret::Env { name, value } = secret else {
                 continue;
             };
-            *value = env.text(name).map(Hidden);
+            *value = env.text(name).map(Hidden::from);
             if value.is_none() {
                 unset.get_or_insert_with(|| name.clone());
             }

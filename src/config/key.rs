@@ -8,7 +8,7 @@ mod setter;
 use super::access::keys as of_backends;
 use super::door::keys as door;
 use super::value;
-use super::{Config, Detection, Listen, backend, duration, listen};
+use super::{Config, CoreDumps, Detection, Listen, backend, duration, listen};
 
 pub(super) use setter::{SetScalar, Setter};
 
@@ -426,4 +426,13 @@ pub static KEYS: &[Key] = &[
         duration::format,
         "How long a request takes that is warned of, with the time of each backend; 0 warns of none.",
     ),
+    beside!(
+        core_dumps,
+        "BOOL",
+        value::parse_core_dumps,
+        |dumps: &_| (*dumps == CoreDumps::On).to_string(),
+        "Whether core dumps may be made of pdbmux, and debuggers of its user may read its memory. There \
+         are passwords, tokens and keys in it.",
+    )
+    .choices(&value::SWITCHES),
 ];

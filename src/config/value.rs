@@ -9,7 +9,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::duration::DurationError;
 use super::listen::ListenError;
-use super::{AccessLog, Coding, Detection, LogFormat, Partial, RequestIds};
+use super::{AccessLog, Coding, CoreDumps, Detection, LogFormat, Partial, RequestIds};
 
 /// What `merge` may be, in the order it is shown.
 pub(super) const MERGES: [&str; 3] = ["freshness", "static", "exact"];
@@ -220,6 +220,14 @@ pub(super) fn parse_detection(text: &str) -> Result<Detection, ValueError> {
         Detection::On
     } else {
         Detection::Off
+    })
+}
+
+pub(super) fn parse_core_dumps(text: &str) -> Result<CoreDumps, ValueError> {
+    Ok(if parse_switch(text)? {
+        CoreDumps::On
+    } else {
+        CoreDumps::Off
     })
 }
 

@@ -6,9 +6,10 @@ use std::{fs, io};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use zeroize::Zeroizing;
 
 use super::made::Made;
-use crate::config::{Access, Secret, plain};
+use crate::config::{Access, Hidden, Secret, plain};
 
 /// Headers whose values are secrets.
 #[derive(Debug)]
@@ -99,7 +100,7 @@ impl Value {
     fn make(&self, header: &HeaderName) -> Result<HeaderValue, CredentialsError> {
         let text = match &self.secret {
             Secret::File(path) => {
-                let text = fs::read_to_string(path);
+                let text = fs::read_to_string(path).map(Hidden::from);
                 text.map_err(|why: io::Error| CredentialsError::Unreadable {
                     header: header.clone(),
                     path: path.clone(),
@@ -107,20 +108,22 @@ impl Value {
                 })?
             }
             Secret::Env { name, value } => {
-                let value = value.as_ref().ok_or_else(|| CredentialsError::Unset {
+                let value = value.clone();
+                value.ok_or_else(|| CredentialsError::Unset {
                     header: header.clone(),
                     variable: name.clone(),
-                })?;
-                value.reveal().to_owned()
+                })?
             }
         };
-        let secret = text.strip_suffix('\n').unwrap_or(&text);
+        let text = text.reveal();
+        let secret = text.strip_suffix('\n').unwrap_or(text);
         let secret = secret.strip_suffix('\r').unwrap_or(secret);
         let value = match &self.user {
             None => HeaderValue::try_from(secret),
             Some(user) => {
-                let both = STANDARD.encode(format!("{user}:{secret}"));
-                HeaderValue::try_from(format!("Basic {both}"))
+                let both = Zeroizing::new(format!("{user}:{secret}"));
+                let both = Zeroizing::new(STANDARD.encode(both.as_bytes()));
+                HeaderValue::try_from(&*Zeroizing::new(format!("Basic {}", *both)))
             }
         };
         let mut value = value.map_err(|_| CredentialsError::Unsendable {

@@ -3,6 +3,7 @@
 // Clippy allows these in test functions alone, not in what they share.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod core_dumps;
 mod descriptors;
 mod documents;
 mod files;

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use zeroize::Zeroizing;
+
 use crate::config::plain;
 
 /// Why a file cannot be used.
@@ -71,12 +73,19 @@ pub(super) fn read(key: &'static str, path: &Path) -> Result<Vec<u8>, DoorError>
 }
 
 /// The lines of a file that say something, each with its number from 1: comments and empty ones are
-/// left out. That there are none is an error: so is a file seen while it is written.
-pub(super) fn lines(key: &'static str, path: &Path) -> Result<Vec<(usize, String)>, DoorError> {
+/// left out. That there are none is an error: so is a file seen while it is written. They may be secrets,
+/// and are wiped when they are dropped.
+pub(super) fn lines(
+    key: &'static str,
+    path: &Path,
+) -> Result<Vec<(usize, Zeroizing<String>)>, DoorError> {
     let text = fs::read_to_string(path).map_err(|why| unreadable(key, path, &why))?;
-    let lines = text.lines().map(|line| line.trim().to_owned());
+    let text = Zeroizing::new(text);
+    let lines = text
+        .lines()
+        .map(|line| Zeroizing::new(line.trim().to_owned()));
     let lines = (1..).zip(lines);
-    let says = |(_, line): &(usize, String)| !line.is_empty() && !line.starts_with('#');
+    let says = |(_, line): &(usize, Zeroizing<String>)| !line.is_empty() && !line.starts_with('#');
     let lines: Vec<_> = lines.filter(says).collect();
     if lines.is_empty() {
         let path = path.to_owned();

@@ -17,6 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use x509_parser::extensions::GeneralName;
 use x509_parser::parse_x509_certificate;
+use zeroize::Zeroizing;
 
 use super::error::{DoorError, lines, read};
 use crate::certificate::{Which, end_of_own, first_end};
@@ -129,7 +130,8 @@ impl Tls {
         };
         let chain = certificates("tls_cert", &self.cert)?;
         let cert = end_of_own(&chain);
-        let private = PrivateKeyDer::from_pem_slice(&read("tls_key", &self.key)?)
+        let private = Zeroizing::new(read("tls_key", &self.key)?);
+        let private = PrivateKeyDer::from_pem_slice(&private)
             .map_err(|_| DoorError::NoKey(self.key.clone()))?;
         let config = config.with_single_cert(chain, private);
         let mut config = config.map_err(|why| match why {

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
+use zeroize::Zeroizing;
 
 use super::{BoxError, Stream};
 use crate::certificate::{Which, end_of_own, first_end};
@@ -152,8 +153,9 @@ impl Tls {
         };
         let chain = certificates(cert, Purpose::Cert)?;
         let own = end_of_own(&chain);
-        let private = PrivateKeyDer::from_pem_slice(&read(key, Purpose::Key)?)
-            .map_err(|_| TlsError::NoKey(key.clone()))?;
+        let private = Zeroizing::new(read(key, Purpose::Key)?);
+        let private =
+            PrivateKeyDer::from_pem_slice(&private).map_err(|_| TlsError::NoKey(key.clone()))?;
         let config = config.with_client_auth_cert(chain, private);
         let config = config.map_err(|why| match why {
             rustls::Error::InconsistentKeys(_) => TlsError::Mismatch {

@@ -173,6 +173,7 @@ const SPECIFIED: &[(&str, &str, &str, Option<&str>, &str)] = &[
     ("", "request_ids", "PDBMUX_REQUEST_IDS", None, "false"),
     ("", "access_log", "PDBMUX_ACCESS_LOG", None, "off"),
     ("", "slow_query", "PDBMUX_SLOW_QUERY", None, "0s"),
+    ("", "core_dumps", "PDBMUX_CORE_DUMPS", None, "false"),
 ];
 
 #[test]
