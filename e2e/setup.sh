@@ -10,7 +10,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 rig=${PDBMUX_RIG_DIR:-$(dirname "$here")/.rig}
 newer=$rig/trixie
-packages=(puppetdb postgresql locales debootstrap python3 python3-venv chromium puppet-terminus-puppetdb)
+packages=(nginx-light puppetdb postgresql locales debootstrap python3 python3-venv chromium puppet-terminus-puppetdb)
 # Whoever has a newer node than the distribution's has its npm too, which excludes the package.
 command -v npm >/dev/null || packages+=(npm)
 export DEBIAN_FRONTEND=noninteractive

@@ -1,4 +1,5 @@
-//! What runs in front of the rig: the pdbmux under test, and Puppetboard as its client.
+//! What runs in front of the rig: the pdbmux under test, nginx before several of it, and Puppetboard as
+//! its client.
 
 use std::borrow::Borrow;
 use std::fs;
@@ -32,6 +33,16 @@ pub fn pdbmux<M: Borrow<Member>>(
     backends: &[M],
     variables: &[(&str, &str)],
 ) -> Result<Daemon> {
+    pdbmux_at(settings, free_port()?, backends, variables)
+}
+
+/// The same on `port`, so that it can take the place of one that has ended.
+pub fn pdbmux_at<M: Borrow<Member>>(
+    settings: &Settings,
+    port: u16,
+    backends: &[M],
+    variables: &[(&str, &str)],
+) -> Result<Daemon> {
     let list: Vec<_> = backends
         .iter()
         .map(Borrow::borrow)
@@ -40,7 +51,7 @@ pub fn pdbmux<M: Borrow<Member>>(
     let list = list.join(",");
     let mut all = vec![("PDBMUX_BACKENDS", list.as_str())];
     all.extend(variables);
-    run(settings, &all)
+    run(settings, port, &all)
 }
 
 /// Starts the real pdbmux with the configuration file `name` in the rig's folder, which is written
@@ -56,11 +67,10 @@ pub fn configured(
     let file = file.to_string_lossy();
     let mut all = vec![("PDBMUX_CONFIG", &*file)];
     all.extend(variables);
-    run(settings, &all)
+    run(settings, free_port()?, &all)
 }
 
-fn run(settings: &Settings, variables: &[(&str, &str)]) -> Result<Daemon> {
-    let port = free_port()?;
+fn run(settings: &Settings, port: u16, variables: &[(&str, &str)]) -> Result<Daemon> {
     let mut command = vec![
         "env".to_owned(),
         "-i".into(),
@@ -109,6 +119,40 @@ pub fn puppetboard(settings: &Settings, server: &Client) -> Result<Daemon> {
         "puppetboard.app:app".into(),
     ];
     start(settings, "puppetboard", port, &command, "/status")
+}
+
+/// Starts nginx before servers on these ports, which it asks by turns, the next one where one cannot be
+/// reached.
+pub fn nginx(settings: &Settings, ports: &[u16]) -> Result<Daemon> {
+    let port = free_port()?;
+    let folder = run_folder(settings);
+    let file = folder.join(format!("nginx-{port}.conf"));
+    let servers: Vec<_> = ports
+        .iter()
+        // One that is away for a moment is not left out for longer.
+        .map(|port| format!("server 127.0.0.1:{port} max_fails=0;"))
+        .collect();
+    let temporary: Vec<_> = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .iter()
+        .map(|kind| format!("{kind}_temp_path {}/nginx-{kind};", folder.display()))
+        .collect();
+    fs::write(
+        &file,
+        format!(
+            "daemon off; master_process off; pid {folder}/nginx-{port}.own; error_log stderr error;\n\
+             events {{}}\n\
+             http {{ access_log off; {temporary}\n\
+             proxy_http_version 1.1; proxy_set_header Connection '';\n\
+             upstream pdbmux {{ {servers} keepalive 8; }}\n\
+             server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://pdbmux; }} }} }}\n",
+            folder = folder.display(),
+            temporary = temporary.join(" "),
+            servers = servers.join(" "),
+        ),
+    )?;
+    let command = ["nginx", "-e", "stderr", "-c"].map(str::to_owned);
+    let command = [&command[..], &[file.to_string_lossy().into_owned()]].concat();
+    start(settings, "nginx", port, &command, "/livez")
 }
 
 fn start(

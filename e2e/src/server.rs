@@ -8,11 +8,12 @@ use rustix::process::Signal;
 use crate::process::Running;
 use crate::puppetdb::PuppetDb;
 use crate::settings::Lifetime;
+use crate::tls::Identity;
 
 /// The process of one PuppetDB. Dropping it stops one that is bound.
 #[derive(Debug)]
 pub struct Server {
-    database: PuppetDb,
+    database: Mutex<PuppetDb>,
     database_port: u16,
     lifetime: Lifetime,
     running: Mutex<Running>,
@@ -27,7 +28,7 @@ impl Server {
         running: Running,
     ) -> Self {
         Self {
-            database: database.clone(),
+            database: Mutex::new(database.clone()),
             database_port,
             lifetime,
             running: Mutex::new(running),
@@ -54,16 +55,27 @@ impl Server {
         self.running().stop()
     }
 
+    /// Has it show `identity` by TLS from its next start on, if it serves TLS.
+    pub fn show(&self, identity: Identity) {
+        if let Some(secure) = &mut self.database().secure {
+            secure.identity = identity;
+        }
+    }
+
     /// Starts it after a stop; not ready yet. Its database holds what it held.
     pub fn start(&self) -> Result<()> {
-        *self.running() = self.database.start(self.database_port, self.lifetime)?;
+        *self.running() = self.database().start(self.database_port, self.lifetime)?;
         Ok(())
     }
 
     /// Waits until it answers.
     pub fn wait(&self) -> Result<()> {
-        self.database.wait(&self.running())?;
+        self.database().wait(&self.running())?;
         Ok(())
+    }
+
+    fn database(&self) -> MutexGuard<'_, PuppetDb> {
+        self.database.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn running(&self) -> MutexGuard<'_, Running> {

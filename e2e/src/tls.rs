@@ -4,7 +4,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::Result;
-use rcgen::{BasicConstraints, Certificate, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use rcgen::{
+    BasicConstraints, Certificate, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd,
+};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
@@ -29,6 +31,15 @@ pub struct Identity {
     pub key: String,
 }
 
+/// Until when a certificate is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ends {
+    /// For longer than anybody waits.
+    Later,
+    /// Until the first day of 2021.
+    Ended,
+}
+
 /// Takes TLS off what goes on to a plain server, until it is dropped.
 #[derive(Debug)]
 pub struct Front {
@@ -50,15 +61,24 @@ impl Authority {
         })
     }
 
-    fn sign(&self, name: &str) -> Result<(Certificate, KeyPair)> {
+    fn sign(&self, name: &str, ends: Ends) -> Result<(Certificate, KeyPair)> {
         let key = KeyPair::generate()?;
-        let params = named(name, vec![name.to_owned()])?;
+        let mut params = named(name, vec![name.to_owned()])?;
+        if ends == Ends::Ended {
+            params.not_before = date_time_ymd(2020, 1, 1);
+            params.not_after = date_time_ymd(2021, 1, 1);
+        }
         Ok((params.signed_by(&key, &self.issuer)?, key))
     }
 
     /// What `name` shows that it is `name`.
     pub fn identity(&self, name: &str) -> Result<Identity> {
-        let (certificate, key) = self.sign(name)?;
+        self.identity_that(name, Ends::Later)
+    }
+
+    /// The same with this end.
+    pub fn identity_that(&self, name: &str, ends: Ends) -> Result<Identity> {
+        let (certificate, key) = self.sign(name, ends)?;
         Ok(Identity {
             certificate: certificate.pem(),
             key: key.serialize_pem(),
@@ -67,7 +87,7 @@ impl Authority {
 
     /// Puts TLS before the server at `plain`, which is known as `name` to its clients.
     pub fn front(&self, name: &str, plain: SocketAddr) -> Result<Front> {
-        let (own, key) = self.sign(name)?;
+        let (own, key) = self.sign(name, Ends::Later)?;
         let config = ServerConfig::builder()
             .with_no_client_auth()
             .with_single_cert(

@@ -24,6 +24,7 @@ mod projections;
 mod puppetboard;
 mod pypuppetdb;
 mod refusals;
+mod restarts;
 mod terminus;
 mod twins;
 mod union;
@@ -78,6 +79,7 @@ const OWN_RIG: &[(&str, &[Case])] = &[
     ("folds", folds::CASES),
     ("union", union::CASES),
     ("outage", outage::CASES),
+    ("restarts", restarts::CASES),
     ("twins", twins::CASES),
     ("moving", moving::CASES),
 ];

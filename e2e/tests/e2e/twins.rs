@@ -14,7 +14,7 @@ use pdbmux_e2e::process::{free_port, poll};
 use pdbmux_e2e::puppetdb::Secure;
 use pdbmux_e2e::rig::{Member, Plan};
 use pdbmux_e2e::settings::Lifetime;
-use pdbmux_e2e::tls::Authority;
+use pdbmux_e2e::tls::{Authority, Ends};
 
 use crate::world::{World, bytes_by_certname, sorted};
 use crate::{Case, cases};
@@ -35,7 +35,7 @@ struct Twin<'w> {
     authority: Authority,
 }
 
-/// One start of a PuppetDB serves both stories.
+/// Two starts of a PuppetDB serve all stories.
 fn two_puppetdbs_on_one_database(world: &World) -> Result<()> {
     let authority = Authority::new()?;
     let secure = Secure {
@@ -53,16 +53,18 @@ fn two_puppetdbs_on_one_database(world: &World) -> Result<()> {
     };
     twin.lets_in_whom_it_allows()?;
     twin.certificates_are_replaced_under_load()?;
-    twin.is_counted_once()
+    twin.is_counted_once()?;
+    twin.shows_a_certificate_that_has_ended()
 }
 
-/// What is configured of how the twin is reached, and what the log says of a wrong one.
+/// What is configured of how the twin is reached, and what is said of a wrong one: in the log, and
+/// by `pdbmux check`.
 struct Way {
     name: &'static str,
     ca: &'static str,
     shown: Option<&'static str>,
     server_name: &'static str,
-    complaint: Option<&'static str>,
+    complaint: Option<[&'static str; 2]>,
 }
 
 impl Twin<'_> {
@@ -73,6 +75,9 @@ impl Twin<'_> {
         self.identity("right", &self.authority, OURS)?;
         self.identity("stranger", &self.authority, "stranger.example.com")?;
         self.identity("foreign", &foreign, OURS)?;
+        let ended = self.authority.identity_that(OURS, Ends::Ended)?;
+        self.write("ended-key.pem", &ended.key)?;
+        self.write("ended-cert.pem", &ended.certificate)?;
         for way in [
             Way {
                 name: "right",
@@ -86,35 +91,42 @@ impl Twin<'_> {
                 ca: "ca",
                 shown: None,
                 server_name: "localhost",
-                complaint: Some("certificate"),
+                complaint: Some(["certificate", "certificate"]),
             },
             Way {
                 name: "another authority",
                 ca: "foreign-ca",
                 shown: Some("right"),
                 server_name: "localhost",
-                complaint: Some("ca"),
+                complaint: Some(["ca", "ca"]),
             },
             Way {
                 name: "a foreign certificate",
                 ca: "ca",
                 shown: Some("foreign"),
                 server_name: "localhost",
-                complaint: Some("certificate"),
+                complaint: Some(["certificate", "certificate"]),
+            },
+            Way {
+                name: "one that has ended",
+                ca: "ca",
+                shown: Some("ended"),
+                server_name: "localhost",
+                complaint: Some(["ended-cert.pem: it has expired", "ended on 2021-01-01"]),
             },
             Way {
                 name: "not allowed",
                 ca: "ca",
                 shown: Some("stranger"),
                 server_name: "localhost",
-                complaint: Some("allow-list"),
+                complaint: Some(["allow-list", "certificate-allowlist"]),
             },
             Way {
                 name: "another name",
                 ca: "ca",
                 shown: Some("right"),
                 server_name: "other.example.com",
-                complaint: Some("name"),
+                complaint: Some(["name", "name"]),
             },
         ] {
             self.goes(&way).with_context(|| way.name)?;
@@ -138,7 +150,7 @@ impl Twin<'_> {
                 ensure!(bytes_by_certname(&answer)?.keys().eq(direct.keys()));
                 ensure!(!log.contains("WARN"), "{log}");
             }
-            Some(complaint) => {
+            Some([complaint, _]) => {
                 ensure!(answer.status >= 400, "{} {}", answer.status, answer.body);
                 let warned = log.lines().filter(|line| line.contains("WARN"));
                 let mut those = warned.filter(|line| line.contains(complaint));
@@ -167,13 +179,12 @@ impl Twin<'_> {
                 checked.status.success() && failed.next().is_none(),
                 "{text}"
             ),
-            Some(complaint) => {
+            Some([_, complaint]) => {
                 let failure = failed
                     .next()
                     .with_context(|| format!("none failed: {text}"))?;
-                let says = complaint.replace("allow-list", "certificate-allowlist");
                 ensure!(
-                    checked.status.code() == Some(1) && failure.contains(&says),
+                    checked.status.code() == Some(1) && failure.contains(complaint),
                     "{text}"
                 );
                 ensure!(failed.next().is_none(), "one cause, one failure: {text}");
@@ -239,6 +250,8 @@ impl Twin<'_> {
         let first = a.server.as_ref().context("no server")?;
         twin.stop()?;
         is_counted_once()?;
+        // It comes back for what is looked at last; here it is asked without TLS.
+        twin.show(self.authority.identity_that("localhost", Ends::Ended)?);
         twin.start()?;
         twin.wait()?;
         first.stop()?;
@@ -257,6 +270,20 @@ impl Twin<'_> {
                 .then_some(())
         })
         .context("two backends on one database were not warned of")
+    }
+
+    fn shows_a_certificate_that_has_ended(&self) -> Result<()> {
+        self.goes(&Way {
+            name: "the twin's own has ended",
+            ca: "ca",
+            shown: Some("right"),
+            server_name: "localhost",
+            complaint: Some([
+                "its certificate has expired (2021-01-01",
+                "its certificate has expired (2021-01-01",
+            ]),
+        })
+        .context("the twin's own has ended")
     }
 
     /// A pdbmux that asks the twin alone.
