@@ -6,8 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use bytes::{Buf, Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
+
+use crate::config::Protocol;
+
+/// What a client of HTTP/2 begins with (RFC 9113, 3.4); in no request of HTTP/1.1 is that right.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// How much is read before it is known which of them is spoken, in bytes: mostly a whole head.
+const FIRST: usize = 4 << 10;
 
 /// Where a connection stands, and when its client's patience runs out.
 #[derive(Debug)]
@@ -61,6 +69,22 @@ impl Pace {
                 Some(deadline) => deadline.min(now + step),
                 None => now + step,
             };
+            tokio::time::sleep_until(next).await;
+        }
+    }
+
+    /// Ends when nothing has been asked for this long, from now on.
+    pub(crate) async fn rests(&self, time: Duration) {
+        let from = Instant::now();
+        loop {
+            let now = Instant::now();
+            let next = match self.idle_since() {
+                Some(since) => since.max(from) + time,
+                None => now + time,
+            };
+            if next <= now {
+                return;
+            }
             tokio::time::sleep_until(next).await;
         }
     }
@@ -125,12 +149,44 @@ impl Drop for Busy {
 #[derive(Debug)]
 pub(crate) struct Watched<S> {
     stream: S,
-    pace: Arc<Pace>,
+    /// What was read of it already.
+    ahead: Bytes,
+    pace: Option<Arc<Pace>>,
 }
 
 impl<S> Watched<S> {
     pub(crate) fn new(stream: S, pace: Arc<Pace>) -> Self {
-        Self { stream, pace }
+        Self {
+            stream,
+            ahead: Bytes::new(),
+            pace: Some(pace),
+        }
+    }
+
+    /// The same, which tells nobody: what comes by HTTP/2 may be anything but a request.
+    pub(crate) fn unwatched(mut self) -> Self {
+        if let Some(pace) = self.pace.take() {
+            pace.enter(Stage::Idle);
+        }
+        self
+    }
+}
+
+impl<S: AsyncRead + Unpin> Watched<S> {
+    /// What the client speaks, by its first bytes. They are still there to be read.
+    pub(crate) async fn protocol(&mut self) -> io::Result<Protocol> {
+        let mut ahead = BytesMut::with_capacity(FIRST);
+        loop {
+            let more = self.read_buf(&mut ahead).await?;
+            let begins = PREFACE.iter().zip(&ahead).all(|(one, other)| one == other);
+            let protocol = match ahead.len() {
+                length if begins && length >= PREFACE.len() => Protocol::Http2,
+                _ if begins && more > 0 => continue,
+                _ => Protocol::Http1,
+            };
+            self.ahead = ahead.freeze();
+            return Ok(protocol);
+        }
     }
 }
 
@@ -140,10 +196,18 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if !self.ahead.is_empty() {
+            let length = self.ahead.len().min(buffer.remaining());
+            buffer.put_slice(&self.ahead[..length]);
+            self.ahead.advance(length);
+            return Poll::Ready(Ok(()));
+        }
         let before = buffer.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if buffer.filled().len() > before {
-            self.pace.bytes_came();
+        if buffer.filled().len() > before
+            && let Some(pace) = &self.pace
+        {
+            pace.bytes_came();
         }
         polled
     }

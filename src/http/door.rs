@@ -27,7 +27,7 @@ use self::limits::Limits;
 use self::peer::{Peers, Shown};
 use self::tls::{Allowlist, Tls};
 use crate::certificate::Which;
-use crate::config::Config;
+use crate::config::{Config, Protocol};
 use crate::request;
 
 pub(crate) use base::Lead;
@@ -89,18 +89,19 @@ impl Door {
         Arc::new(Peer::new(&self.peers, address, Shown::Nothing))
     }
 
-    /// The same for a connection that is to be encrypted, with it; `None` if it cannot be within
-    /// `patience`.
+    /// The same for a connection that is to be encrypted, with it and what is spoken on it; `None` if
+    /// it cannot be within `patience`.
     pub(crate) async fn secure(
         &self,
         stream: TcpStream,
         address: SocketAddr,
         patience: Duration,
-    ) -> Option<(Arc<Peer>, TlsStream<TcpStream>)> {
+    ) -> Option<(Arc<Peer>, Protocol, TlsStream<TcpStream>)> {
         let tls = self.tls.as_ref()?;
         let stream = tls.accept(stream, address, patience).await?;
         let shown = Shown::Certificate(tls::names(&stream));
-        Some((Arc::new(Peer::new(&self.peers, address, shown)), stream))
+        let peer = Arc::new(Peer::new(&self.peers, address, shown));
+        Some((peer, tls::protocol(&stream), stream))
     }
 
     /// Where the path of a request leads.

@@ -2,6 +2,7 @@
 
 pub(crate) mod door;
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,6 +12,7 @@ use http::header::{
     REFERRER_POLICY, RETRY_AFTER, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{Response, StatusCode};
+use http_body::Body as _;
 use pdbmux_core::Refusal;
 use pdbmux_core::merge::fold::FoldError;
 use pdbmux_core::plan::Doubt;
@@ -160,6 +162,17 @@ pub(crate) fn last(mut response: Response<Body>) -> Response<Body> {
     let close = HeaderValue::from_static("close");
     response.headers_mut().insert(CONNECTION, close);
     response
+}
+
+/// An answer without its body, as HEAD is answered. HTTP/1.1 leaves bodies out by itself, HTTP/2 does
+/// not.
+pub(crate) fn bare(response: Response<Body>) -> Response<Body> {
+    let (mut head, body) = response.into_parts();
+    if let Some(length) = body.size_hint().exact() {
+        let length = HeaderValue::from(length);
+        head.headers.entry(CONTENT_LENGTH).or_insert(length);
+    }
+    Response::from_parts(head, Body::parts(VecDeque::new()))
 }
 
 /// Whether an answer is one that clients may be sent compressed: a success, and text.

@@ -1,5 +1,7 @@
 //! A client that sends what it is told and shows what came back, broken or whole.
 
+pub(crate) mod http2;
+
 use std::future::Future;
 use std::net::SocketAddr;
 use std::time::Duration;

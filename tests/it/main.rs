@@ -27,6 +27,7 @@ mod gzip;
 mod harness;
 mod health;
 mod history;
+mod http2;
 mod killed;
 mod listeners;
 mod makefile;

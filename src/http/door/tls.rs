@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 
 use super::error::{DoorError, lines, read};
 use crate::certificate::{Which, end_of_own, first_end};
-use crate::config::DoorConfig;
+use crate::config::{DoorConfig, Protocol};
 use crate::upstream::made::Made;
 
 /// How connections of clients are encrypted.
@@ -142,7 +142,7 @@ impl Tls {
             rustls::Error::InvalidCertificate(_) => no_certificate("tls_cert", &self.cert),
             _ => DoorError::NoKey(self.key.clone()),
         })?;
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = vec![Protocol::Http2.id().to_vec(), Protocol::Http1.id().to_vec()];
         Ok(Ready {
             config: Arc::new(config),
             cert,
@@ -169,6 +169,11 @@ pub(super) fn names(stream: &TlsStream<TcpStream>) -> Vec<Arc<str>> {
     let shown = stream.get_ref().1.peer_certificates();
     let own = shown.and_then(|chain| chain.first());
     own.map(names_in).unwrap_or_default()
+}
+
+/// What was agreed on; HTTP/1.1 with clients that agree on nothing.
+pub(super) fn protocol(stream: &TlsStream<TcpStream>) -> Protocol {
+    Protocol::agreed(stream.get_ref().1.alpn_protocol())
 }
 
 fn names_in(certificate: &CertificateDer<'_>) -> Vec<Arc<str>> {

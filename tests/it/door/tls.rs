@@ -13,6 +13,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::NODES;
+use crate::client::http2::Http2;
 use crate::client::{Client, in_time};
 use crate::harness::{Pdbmux, SHORT};
 use crate::stub::Stub;
@@ -96,15 +97,27 @@ async fn clients_are_answered_by_tls_and_beside_it_without() {
     assert_eq!(mux.get(NODES).await.ok(), "[]");
     let versions = [ProtocolVersion::TLSv1_2, ProtocolVersion::TLSv1_3];
     for (offered, expected) in BOTH.chunks(1).zip(versions) {
-        let mut config = client(&ca, None, offered);
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        let stream = handshake(mux.addresses()[1], config).await.unwrap();
-        let session = stream.get_ref().1;
-        assert_eq!(session.protocol_version(), Some(expected));
-        assert_eq!(session.alpn_protocol(), Some(&b"http/1.1"[..]));
-        let mut client = Client::over(stream);
-        for _ in 0..2 {
-            assert_eq!(client.get(NODES).await.ok(), "[]");
+        // What is preferred of what is offered, and what is spoken where nothing is.
+        for (protocols, agreed) in [
+            (&["h2", "http/1.1"][..], Some("h2")),
+            (&["http/1.1"], Some("http/1.1")),
+            (&[], None),
+        ] {
+            let mut config = client(&ca, None, offered);
+            config.alpn_protocols = protocols.iter().map(|it| it.as_bytes().to_vec()).collect();
+            let stream = handshake(mux.addresses()[1], config).await.unwrap();
+            let session = stream.get_ref().1;
+            assert_eq!(session.protocol_version(), Some(expected));
+            assert_eq!(session.alpn_protocol(), agreed.map(str::as_bytes));
+            if agreed == Some("h2") {
+                let client = Http2::over(stream).await;
+                assert_eq!(client.get(NODES).await.ok(), "[]");
+                continue;
+            }
+            let mut client = Client::over(stream);
+            for _ in 0..2 {
+                assert_eq!(client.get(NODES).await.ok(), "[]");
+            }
         }
     }
 }

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use futures_util::future::join_all;
 use pdbmux::daemon::Order;
 
 use super::{File, NEW, NODES, OLD, backend, pairs, reload, sources, until_read};
+use crate::client::http2::Http2;
 use crate::client::{Client, in_time, request};
 use crate::harness::Pdbmux;
 use crate::stub::{Answer, Gate};
@@ -44,6 +46,18 @@ async fn a_hundred_reloads_under_load_cost_no_request_and_no_connection() {
             })
         })
         .collect();
+    let done_by_http2 = Arc::clone(&done);
+    let by_http2 = tokio::spawn(async move {
+        let (mut answered, client) = (0, Http2::connect(address).await);
+        while !done_by_http2.load(Ordering::Relaxed) {
+            let both = [NODES, super::FACTS].map(|path| client.get(path));
+            for response in join_all(both).await {
+                assert!(response.ok().contains(r#""certname":"m""#));
+                answered += 1;
+            }
+        }
+        answered
+    });
     for round in 0..100 {
         let merge = ["merge: freshness", "merge: static", "merge: exact"][round % 3];
         match round % 4 {
@@ -58,6 +72,7 @@ async fn a_hundred_reloads_under_load_cost_no_request_and_no_connection() {
     for client in clients {
         assert!(client.await.unwrap() > 100);
     }
+    assert!(by_http2.await.unwrap() > 100);
 }
 
 #[tokio::test]
