@@ -14,7 +14,7 @@ pub fn part(rig: &Rig) -> Result<()> {
     for (core, member) in members {
         let server = member.server.as_ref();
         let server = server.with_context(|| format!("{} is not the rig's own", member.name))?;
-        let of_database = sessions(server.database())?;
+        let of_database = sessions(server.database_name())?;
         for pid in of_database.into_iter().chain([server.pid()]) {
             keep(pid, core)?;
         }

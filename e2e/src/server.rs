@@ -35,9 +35,9 @@ impl Server {
         }
     }
 
-    /// The database that it keeps its data in.
-    pub fn database(&self) -> &str {
-        self.database.database
+    /// The name of the database that it keeps its data in.
+    pub fn database_name(&self) -> &'static str {
+        self.database().database
     }
 
     /// Its process.

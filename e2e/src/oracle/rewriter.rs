@@ -211,7 +211,7 @@ fn of_backends<'b>(ids: &[BackendId], bodies: &'b [String]) -> Vec<(BackendId, &
 
 /// Puts a question of pdbmux's to a backend.
 fn put(client: &Client, ask: &plan::Ask) -> Result<Answer> {
-    let sent = ask.send(client.base().len());
+    let sent = ask.send(client.base().len(), None);
     match &sent.body {
         Some(body) => client.post(&sent.target, &[], body),
         None => client.get(&sent.target, &[]),
