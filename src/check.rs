@@ -30,6 +30,8 @@ pub enum Aspect {
     Certificate,
     /// The certificate that it is shown.
     ClientCertificate,
+    /// What is spoken with it.
+    Protocol,
     /// Whether it answers who asks.
     Authorization,
     /// Which PuppetDB it is.
@@ -48,11 +50,12 @@ pub enum Aspect {
 
 impl Aspect {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Name,
         Self::Connection,
         Self::Certificate,
         Self::ClientCertificate,
+        Self::Protocol,
         Self::Authorization,
         Self::Version,
         Self::Clock,
@@ -70,6 +73,7 @@ impl fmt::Display for Aspect {
             Self::Connection => "connection",
             Self::Certificate => "certificate",
             Self::ClientCertificate => "client certificate",
+            Self::Protocol => "protocol",
             Self::Authorization => "authorization",
             Self::Version => "version",
             Self::Clock => "clock",

@@ -75,6 +75,9 @@ async fn steps(
     }
     let own = backend.shown().and_then(Result::ok);
     let own = own.and_then(|all| Certificate::read(all.first()?));
+    if let Some(spoken) = backend.spoken() {
+        step(judge::protocol(backend.wanted(), spoken))?;
+    }
     step(judge::authorization(&version, own.as_ref()))?;
     step(judge::version(&said(version)))?;
 

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use super::collation::{self, Collation};
 use super::{Aspect, Finding, Measure, Outcome};
 use crate::certificate::Certificate;
+use crate::config::Protocol;
 use crate::names::LookupError;
 use crate::upstream::{Failure, Received, TlsError};
 
@@ -184,6 +185,17 @@ fn lasting(aspect: Aspect, certificate: &Certificate, now: Timestamp) -> Finding
         FEW_DAYS.. => (Outcome::Ok, format!("{name} until {day}, {days} days left")),
     };
     finding(aspect, outcome, text).with(Measure::Days(days))
+}
+
+/// What was to be spoken, and what is.
+pub(super) fn protocol(wanted: Protocol, spoken: Protocol) -> Finding {
+    let text = match (wanted, spoken) {
+        (Protocol::Http2, Protocol::Http1) => {
+            format!("{spoken}, since it does not take the offered {wanted}")
+        }
+        _ => spoken.to_string(),
+    };
+    finding(Aspect::Protocol, Outcome::Ok, text)
 }
 
 /// What came of the first question; `own` is the certificate that it was shown.

@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 use super::env::Environment;
 use super::listen::is_host;
 use super::value::{self, ValueError};
-use super::{Coding, duration};
+use super::{Coding, Protocol, duration};
 
 /// How a backend is reached, as far as that is set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -39,6 +39,8 @@ pub struct Access {
     pub password: Option<Secret>,
     /// How it is asked to send its answers.
     pub gzip: Option<Coding>,
+    /// What is spoken with it, if it can: without TLS it has to.
+    pub http2: Option<Protocol>,
     /// Questions that it is asked at one time; 0 is without bound, else at least 2.
     pub max_in_flight: Option<usize>,
     /// Whether it is told, for its log of queries, by whom it is asked and for which request.
@@ -142,6 +144,9 @@ part!(PASSWORD, password, secret, ToString::to_string);
 part!(GZIP, gzip, value::parse_coding, |coding| {
     value::is_gzip(*coding).to_string()
 });
+part!(HTTP2, http2, value::parse_protocol, |protocol| {
+    value::is_http2(*protocol).to_string()
+});
 part!(
     MAX_IN_FLIGHT,
     max_in_flight,
@@ -154,7 +159,7 @@ part!(HEDGE_AFTER, hedge_after, duration::parse, duration::format);
 part!(REQUIRED, required, value::parse_switch, ToString::to_string);
 
 /// All of them, in the order in which they are written.
-pub(super) static PARTS: [&Part; 14] = [
+pub(super) static PARTS: [&Part; 15] = [
     &CA,
     &CERT,
     &KEY,
@@ -164,6 +169,7 @@ pub(super) static PARTS: [&Part; 14] = [
     &USER,
     &PASSWORD,
     &GZIP,
+    &HTTP2,
     &MAX_IN_FLIGHT,
     &ORIGIN,
     &GROUP,
@@ -218,6 +224,7 @@ impl Access {
             user,
             password,
             gzip: own.gzip.or(general.gzip),
+            http2: own.http2.or(general.http2),
             max_in_flight: own.max_in_flight.or(general.max_in_flight),
             origin: own.origin.or(general.origin),
             group: own.group,
@@ -370,6 +377,7 @@ mod tests {
             ("user", "reader"),
             ("password", "env:PASSWORD"),
             ("gzip", "true"),
+            ("http2", "true"),
             ("max_in_flight", "8"),
             ("origin", "true"),
             ("group", "eu"),

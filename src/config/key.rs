@@ -137,6 +137,7 @@ pub static KEYS: &[Key] = &[
     of_backends::USER,
     of_backends::PASSWORD,
     of_backends::GZIP,
+    of_backends::HTTP2,
     of_backends::MAX_IN_FLIGHT,
     of_backends::ORIGIN,
     scalar!(

@@ -9,7 +9,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::duration::DurationError;
 use super::listen::ListenError;
-use super::{AccessLog, Coding, CoreDumps, Detection, LogFormat, Partial, RequestIds};
+use super::{AccessLog, Coding, CoreDumps, Detection, LogFormat, Partial, Protocol, RequestIds};
 
 /// What `merge` may be, in the order it is shown.
 pub(super) const MERGES: [&str; 3] = ["freshness", "static", "exact"];
@@ -243,6 +243,21 @@ pub(super) fn is_gzip(coding: Coding) -> bool {
     match coding {
         Coding::Identity => false,
         Coding::Gzip => true,
+    }
+}
+
+pub(super) fn parse_protocol(text: &str) -> Result<Protocol, ValueError> {
+    Ok(if parse_switch(text)? {
+        Protocol::Http2
+    } else {
+        Protocol::Http1
+    })
+}
+
+pub(super) fn is_http2(protocol: Protocol) -> bool {
+    match protocol {
+        Protocol::Http1 => false,
+        Protocol::Http2 => true,
     }
 }
 

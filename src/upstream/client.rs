@@ -1,7 +1,11 @@
 //! How connections to backends are made: names, TCP and TLS.
 
 mod connection;
+mod exchange;
+mod heard;
+mod incoming;
 mod kept;
+mod patience;
 mod resolve;
 mod tls;
 
@@ -21,11 +25,12 @@ use rustls::pki_types::CertificateDer;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
-use crate::config::BaseUrl;
+use crate::config::{BaseUrl, Protocol};
 use crate::names::Names;
 
-pub(super) use connection::{Incoming, Limits};
+pub(super) use incoming::Incoming;
 pub(super) use kept::{Connections, Kept, has_ended};
+pub(super) use patience::Limits;
 pub(super) use resolve::Resolve;
 pub(super) use tls::Tls;
 pub use tls::TlsError;
@@ -40,6 +45,8 @@ pub(super) fn names() -> Resolve {
 pub(super) struct Connector {
     http: HttpConnector<Resolve>,
     tls: Arc<Tls>,
+    /// What is to be spoken.
+    protocol: Protocol,
 }
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -54,7 +61,18 @@ impl Connector {
         http.enforce_http(false);
         Self {
             http,
+            protocol: tls.protocol(),
             tls: Arc::clone(tls),
+        }
+    }
+
+    /// What is spoken on a connection: by TLS what was agreed on, without it what was wanted.
+    fn agreed(&self, stream: &Stream) -> Protocol {
+        match stream {
+            MaybeHttpsStream::Http(_) => self.protocol,
+            MaybeHttpsStream::Https(stream) => {
+                Protocol::agreed(stream.inner().get_ref().1.alpn_protocol())
+            }
         }
     }
 }

@@ -20,6 +20,9 @@ pub enum Failure {
     /// The connection broke before the answer began.
     #[error("no answer: {}", chain(.0))]
     Unanswered(hyper::Error),
+    /// What answers is no HTTP/2, or nothing does, where it was not asked whether it speaks that.
+    #[error("there is no answer by HTTP/2: does it speak that without TLS, as http2 says?")]
+    NoHttp2,
     /// No encrypted connection, or one that the backend does not take.
     #[error("{0}")]
     Tls(TlsError),
@@ -32,6 +35,9 @@ pub enum Failure {
     /// The answer broke off.
     #[error("the answer broke off: {}", chain(.0))]
     Cut(hyper::Error),
+    /// The backend ended the answer, but not its connection, before it was whole.
+    #[error("the answer broke off: the backend took it back")]
+    TakenBack,
     /// The answer is compressed, and not as gzip compresses.
     #[error("the answer's gzip cannot be read: {0}")]
     Gzip(gzip::Damage),
@@ -79,11 +85,11 @@ impl Failure {
         match self {
             Self::Unsendable(_) => Outcome::Unsendable,
             Self::Unconnected(_) => Outcome::Unconnected,
-            Self::Unanswered(_) => Outcome::Unanswered,
+            Self::Unanswered(_) | Self::NoHttp2 => Outcome::Unanswered,
             Self::Tls(_) => Outcome::Tls,
             Self::Credentials(_) => Outcome::Credentials,
             Self::Timeout(_) => Outcome::Timeout,
-            Self::Cut(_) | Self::Gzip(gzip::Damage::Cut) => Outcome::Cut,
+            Self::Cut(_) | Self::TakenBack | Self::Gzip(gzip::Damage::Cut) => Outcome::Cut,
             Self::Gzip(gzip::Damage::Malformed) | Self::Damaged(_) => Outcome::Damaged,
             Self::Encoding(_) => Outcome::Encoding,
             Self::TooLong(_) => Outcome::TooLong,
@@ -102,9 +108,11 @@ impl Failure {
         match self {
             Self::Unconnected(_)
             | Self::Unanswered(_)
+            | Self::NoHttp2
             | Self::Tls(_)
             | Self::Timeout(_)
             | Self::Cut(_)
+            | Self::TakenBack
             | Self::Gzip(_)
             | Self::Encoding(_)
             | Self::Damaged(_) => true,
@@ -148,11 +156,11 @@ impl Failure {
     pub fn reason(&self) -> String {
         let word = match self {
             Self::Unsendable(_) => "unsendable",
-            Self::Unconnected(_) | Self::Unanswered(_) => "unreachable",
+            Self::Unconnected(_) | Self::Unanswered(_) | Self::NoHttp2 => "unreachable",
             Self::Tls(_) => "tls",
             Self::Credentials(_) => "credentials",
             Self::Timeout(_) => "timeout",
-            Self::Cut(_) | Self::Gzip(gzip::Damage::Cut) => "cut",
+            Self::Cut(_) | Self::TakenBack | Self::Gzip(gzip::Damage::Cut) => "cut",
             Self::TooLong(_) => "too-long",
             Self::NoRoom(_) => "no-room",
             Self::NoPlace(_) => "busy",

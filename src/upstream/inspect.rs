@@ -8,13 +8,23 @@ use tokio::time::timeout;
 
 use super::{Failure, Member, TlsError};
 use crate::certificate::Which;
-use crate::config::BaseUrl;
+use crate::config::{BaseUrl, Protocol};
 use crate::names::{LookupError, Names};
 
 impl Member {
     /// Where it is.
     pub fn url(&self) -> &BaseUrl {
         &self.url
+    }
+
+    /// What is to be spoken with it, if it can.
+    pub fn wanted(&self) -> Protocol {
+        self.access.http2.unwrap_or(Protocol::Http1)
+    }
+
+    /// What is spoken on the connection to it that was made last, if one was.
+    pub fn spoken(&self) -> Option<Protocol> {
+        self.connections.spoken()
     }
 
     /// The certificates of the file that it is shown, pdbmux's own first; `None` if it is shown none.

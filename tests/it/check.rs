@@ -78,7 +78,7 @@ async fn a_backend_that_is_as_it_should_be_is_ok_in_all() {
     assert_eq!(json["outcome"], "ok");
     let checks = json["backends"][0]["checks"].as_array().unwrap();
     assert_eq!(
-        checks[10],
+        checks[11],
         serde_json::json!({"check":"nodes","outcome":"ok","text":"2","unit":"nodes","value":2})
     );
 }

@@ -1,9 +1,9 @@
 //! Who is let in, and how many at one time.
 
-mod backends;
+pub(crate) mod backends;
 mod browsers;
 mod guard;
-mod limits;
+pub(crate) mod limits;
 mod listeners;
 mod paths;
 mod tls;

@@ -66,7 +66,7 @@ async fn by_default_nobody_is_left_out_for_failing_requests() {
 }
 
 #[tokio::test]
-async fn failures_in_a_row_leave_a_backend_out_and_others_are_asked_without_it() {
+pub(crate) async fn failures_in_a_row_leave_a_backend_out_and_others_are_asked_without_it() {
     for failing in [
         Answer::reset(),
         Answer::hung(),
@@ -129,7 +129,7 @@ async fn never_are_all_left_out() {
 }
 
 #[tokio::test]
-async fn one_request_tries_a_backend_whose_time_is_over_while_others_go_without() {
+pub(crate) async fn one_request_tries_a_backend_whose_time_is_over_while_others_go_without() {
     let (a, b) = pair().await;
     let mux = ejecting_with(&[&a, &b], 1, GONE_AT_ONCE, |config| {
         config.timeout = Duration::from_secs(30);

@@ -63,7 +63,8 @@ async fn what_a_group_holds_is_counted_once_and_told_by_its_name() {
 }
 
 #[tokio::test]
-async fn whatever_becomes_of_one_of_a_group_another_answers_in_its_place_and_goes_on_to() {
+pub(crate) async fn whatever_becomes_of_one_of_a_group_another_answers_in_its_place_and_goes_on_to()
+{
     for broken in [
         Answer::reset(),
         Answer::hung(),
@@ -93,7 +94,7 @@ async fn whatever_becomes_of_one_of_a_group_another_answers_in_its_place_and_goe
 }
 
 #[tokio::test]
-async fn an_answer_that_is_passed_on_and_ends_before_its_first_byte_is_another_ones() {
+pub(crate) async fn an_answer_that_is_passed_on_and_ends_before_its_first_byte_is_another_ones() {
     let path = "/pdb/query/v4/environments";
     for broken in [Answer::promising(2).close(), Answer::status(500, "oh")] {
         let stubs = trio().await;
@@ -131,7 +132,7 @@ async fn what_one_of_a_group_refuses_no_other_is_asked() {
 }
 
 #[tokio::test]
-async fn who_does_not_begin_to_answer_in_time_is_not_waited_for_if_another_does() {
+pub(crate) async fn who_does_not_begin_to_answer_in_time_is_not_waited_for_if_another_does() {
     let stubs = trio().await;
     stubs[0].otherwise(Answer::hung());
     let mux = grouped(&stubs, |config| {

@@ -1,6 +1,6 @@
 //! Compressed answers: to clients who ask for them, and from backends that are asked for them.
 
-mod backends;
+pub(crate) mod backends;
 mod clients;
 
 use std::io::{Read, Write as _};

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use pdbmux::config::{BackendConfig, Config, Detection, Environment, Flags, Source};
+use pdbmux::config::{Access, BackendConfig, Config, Detection, Environment, Flags, Source};
 use pdbmux::daemon::{self, Order, Outside};
 use pdbmux::listener::{Audience, Listener};
 use pdbmux::names::Names;
@@ -43,7 +43,10 @@ impl Pdbmux {
         let backends = stubs.iter().zip(NAMES).map(|(stub, name)| BackendConfig {
             name: name.to_owned(),
             url: stub.url().parse().unwrap(),
-            access: pdbmux::config::Access::default(),
+            access: Access {
+                http2: Some(stub.protocol()),
+                ..Access::default()
+            },
         });
         let mut config = Config {
             admin_listen: Some("127.0.0.1:0".parse().unwrap()),

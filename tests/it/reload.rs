@@ -1,12 +1,13 @@
 //! Reading the configuration again while requests are answered.
 
 mod listeners;
-mod load;
+pub(crate) mod load;
 mod watched;
 
 use std::fs;
 use std::path::PathBuf;
 
+use pdbmux::config::Protocol;
 use pdbmux::daemon::Order;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -51,7 +52,17 @@ impl File {
     pub(crate) fn write(&self, backends: &[(&str, &Stub)], more: &str) {
         let mut text = format!("{}{more}\nbackends:\n", self.always);
         for (name, stub) in backends {
-            text.extend(["- {name: ", name, ", url: '", &stub.url(), "'}\n"]);
+            let http2 = stub.protocol() == Protocol::Http2;
+            let (url, http2) = (stub.url(), http2.to_string());
+            text.extend([
+                "- {name: ",
+                name,
+                ", url: '",
+                &url,
+                "', http2: ",
+                &http2,
+                "}\n",
+            ]);
         }
         self.replace(&text);
     }
@@ -228,7 +239,7 @@ async fn what_cannot_be_used_changes_nothing_and_is_told() {
 }
 
 #[tokio::test]
-async fn connections_to_a_backend_that_is_reached_as_before_are_kept() {
+pub(crate) async fn connections_to_a_backend_that_is_reached_as_before_are_kept() {
     let a = backend(&[("n", OLD)], "a").await;
     let (file, mut read) = (File::new(), 0);
     file.write(&[("pdb-a", &a)], "");

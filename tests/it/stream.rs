@@ -1,6 +1,6 @@
 //! Answers too long to be held: written while the backends' answers arrive.
 
-mod ordered;
+pub(crate) mod ordered;
 mod unordered;
 
 use std::time::Duration;
@@ -85,7 +85,7 @@ fn rows(body: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_is_streamed_is_what_is_held_in_another_order() {
+pub(crate) async fn what_is_streamed_is_what_is_held_in_another_order() {
     for merge in [Strategy::Freshness, Strategy::Static] {
         let (a, b) = pair().await;
         let asked = format!("{FACTS}?include_total=true");
@@ -149,7 +149,7 @@ async fn under_exact_each_backend_streams_what_it_owns() {
 }
 
 #[tokio::test]
-async fn the_head_and_what_is_decided_go_out_before_the_backends_are_done() {
+pub(crate) async fn the_head_and_what_is_decided_go_out_before_the_backends_are_done() {
     let (a, b) = pair().await;
     let gate = Gate::new();
     let only_b = fact("only-b", "os", "b");
@@ -174,7 +174,7 @@ async fn the_head_and_what_is_decided_go_out_before_the_backends_are_done() {
 }
 
 #[tokio::test]
-async fn a_backend_that_fails_under_way_breaks_the_answer_off() {
+pub(crate) async fn a_backend_that_fails_under_way_breaks_the_answer_off() {
     let record = fact("only-b", "os", "b");
     for broken in [
         Answer::chunked().chunk(format!("[{record},")).close(),
@@ -259,7 +259,7 @@ async fn a_slow_client_slows_the_backends() {
 }
 
 #[tokio::test]
-async fn under_static_a_backend_is_not_read_while_all_it_sends_can_only_wait() {
+pub(crate) async fn under_static_a_backend_is_not_read_while_all_it_sends_can_only_wait() {
     let (a, b) = (Stub::start().await, Stub::start().await);
     for stub in [&a, &b] {
         stub.fresh(&[("n", "2026-01-01T00:00:00Z")]);
@@ -302,7 +302,7 @@ async fn under_static_a_backend_is_not_read_while_all_it_sends_can_only_wait() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_ends_the_asking() {
+pub(crate) async fn a_client_that_leaves_ends_the_asking() {
     let a = Stub::start().await;
     a.fresh(&[]);
     a.on(
@@ -324,7 +324,7 @@ async fn a_client_that_leaves_ends_the_asking() {
 }
 
 #[tokio::test]
-async fn all_who_want_the_same_are_sent_all_of_it_and_nothing_is_kept() {
+pub(crate) async fn all_who_want_the_same_are_sent_all_of_it_and_nothing_is_kept() {
     let (a, b) = pair().await;
     let gate = Gate::new();
     let facts = list(&[fact("only-a", "os", "a")]);

@@ -4,7 +4,9 @@
 //! scripted is a fault of the test or of pdbmux, and dropping the stub says so.
 
 mod answer;
+mod front;
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,6 +16,8 @@ use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+
+use pdbmux::config::Protocol;
 
 use crate::client::{in_time, split_head};
 
@@ -51,11 +55,13 @@ type Reply = Arc<dyn Fn(&Seen) -> Answer + Send + Sync>;
 /// A backend that does what it is told.
 pub(crate) struct Stub {
     address: SocketAddr,
+    /// Where it is asked by HTTP/2, if it is, and how many connections there have been.
+    front: Option<(SocketAddr, Arc<AtomicUsize>)>,
     script: Arc<Script>,
     /// Holds the port of a stub that refuses connections; a bound socket that does not listen.
     _closed: Option<TcpSocket>,
     /// Ends the stub's connections with it.
-    _serving: JoinSet<()>,
+    serving: JoinSet<()>,
 }
 
 struct Script {
@@ -110,6 +116,23 @@ impl Script {
 impl Stub {
     /// A stub that listens on a free port of loopback and knows no answer yet.
     pub(crate) async fn start() -> Self {
+        Self::speaking(USUAL.get()).await
+    }
+
+    /// The same that is asked by this protocol.
+    pub(crate) async fn speaking(protocol: Protocol) -> Self {
+        let mut stub = Self::of_http1().await;
+        if protocol == Protocol::Http2 {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let (address, count) = (listener.local_addr().unwrap(), Arc::default());
+            let served = front::serve(listener, stub.address, Arc::clone(&count));
+            stub.serving.spawn(served);
+            stub.front = Some((address, count));
+        }
+        stub
+    }
+
+    async fn of_http1() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let script = Self::script();
@@ -117,9 +140,10 @@ impl Stub {
         serving.spawn(accept(listener, Arc::clone(&script)));
         Self {
             address,
+            front: None,
             script,
             _closed: None,
-            _serving: serving,
+            serving,
         }
     }
 
@@ -129,9 +153,10 @@ impl Stub {
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         Self {
             address: socket.local_addr().unwrap(),
+            front: None,
             script: Self::script(),
             _closed: Some(socket),
-            _serving: JoinSet::new(),
+            serving: JoinSet::new(),
         }
     }
 
@@ -177,12 +202,30 @@ impl Stub {
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("http://{}", self.address)
+        match self.protocol() {
+            Protocol::Http1 => format!("http://{}", self.address),
+            Protocol::Http2 => format!("http://{}", self.front()),
+        }
+    }
+
+    /// Where it is asked by HTTP/2.
+    pub(crate) fn front(&self) -> SocketAddr {
+        self.front.as_ref().unwrap().0
+    }
+
+    /// What it is asked by.
+    pub(crate) fn protocol(&self) -> Protocol {
+        match self.front {
+            Some(_) => Protocol::Http2,
+            None => Protocol::Http1,
+        }
     }
 
     /// How many connections there have been.
     pub(crate) fn connections(&self) -> usize {
-        self.script.connections.load(Ordering::Relaxed)
+        let fronted = self.front.as_ref().map(|(_, count)| &**count);
+        let count = fronted.unwrap_or(&self.script.connections);
+        count.load(Ordering::Relaxed)
     }
 
     /// All requests so far.
@@ -245,6 +288,18 @@ impl Drop for Stub {
             assert!(faults.is_empty(), "a stub met faults: {faults:#?}");
         }
     }
+}
+
+thread_local! {
+    /// What stubs speak of which a test says nothing.
+    static USUAL: Cell<Protocol> = const { Cell::new(Protocol::Http1) };
+}
+
+/// Runs a test of this thread with stubs that speak this, as far as it says nothing else.
+pub(crate) fn all_speaking(protocol: Protocol, test: impl FnOnce()) {
+    USUAL.set(protocol);
+    test();
+    USUAL.set(Protocol::Http1);
 }
 
 /// A `/nodes` body of these certnames and report timestamps.

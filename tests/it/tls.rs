@@ -107,6 +107,18 @@ pub(crate) struct Front {
 impl Front {
     /// One that shows `own` and, if there are `clients`, lets those alone in whom they issued.
     pub(crate) async fn before(stub: &Stub, own: &Identity, clients: Option<&Authority>) -> Self {
+        let config = Self::config(own, clients);
+        Self::with(config, stub.address()).await
+    }
+
+    /// The same that speaks HTTP/2 as the stub does, and nothing else.
+    pub(crate) async fn by_http2(stub: &Stub, own: &Identity, clients: Option<&Authority>) -> Self {
+        let mut config = Self::config(own, clients);
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        Self::with(config, stub.front()).await
+    }
+
+    fn config(own: &Identity, clients: Option<&Authority>) -> ServerConfig {
         let config = ServerConfig::builder();
         let config = match clients {
             None => config.with_no_client_auth(),
@@ -118,18 +130,16 @@ impl Front {
         };
         let certificate = CertificateDer::from_pem_slice(own.certificate.as_bytes()).unwrap();
         let key = PrivateKeyDer::from_pem_slice(own.key.as_bytes()).unwrap();
-        let config = config.with_single_cert(vec![certificate], key).unwrap();
+        config.with_single_cert(vec![certificate], key).unwrap()
+    }
+
+    async fn with(config: ServerConfig, plain: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shown = Arc::default();
         let mut serving = JoinSet::new();
         let acceptor = TlsAcceptor::from(Arc::new(config));
-        serving.spawn(terminate(
-            listener,
-            acceptor,
-            stub.address(),
-            Arc::clone(&shown),
-        ));
+        serving.spawn(terminate(listener, acceptor, plain, Arc::clone(&shown)));
         Self {
             address,
             shown,

@@ -25,7 +25,7 @@ async fn start(stubs: &[&Stub]) -> Pdbmux {
 }
 
 #[tokio::test]
-async fn a_transfer_that_flows_for_longer_than_the_timeout_is_not_cut() {
+pub(crate) async fn a_transfer_that_flows_for_longer_than_the_timeout_is_not_cut() {
     let body = r#"[{"certname":"n1","report_timestamp":null}]"#;
     let a = Stub::start().await;
     a.on(NODES, dripping(body)).on(ENVIRONMENTS, dripping(body));
@@ -44,7 +44,7 @@ async fn a_transfer_that_flows_for_longer_than_the_timeout_is_not_cut() {
 }
 
 #[tokio::test]
-async fn a_stall_is_a_timeout_wherever_it_begins() {
+pub(crate) async fn a_stall_is_a_timeout_wherever_it_begins() {
     let (a, b) = (Stub::start().await, Stub::start().await);
     b.on(NODES, "[]");
     let mux = start(&[&a, &b]).await;
@@ -66,7 +66,7 @@ async fn a_stall_is_a_timeout_wherever_it_begins() {
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_off_is_never_merged_as_far_as_it_came() {
+pub(crate) async fn a_body_that_breaks_off_is_never_merged_as_far_as_it_came() {
     let (a, b) = (Stub::start().await, Stub::start().await);
     b.on(NODES, "[]");
     let mux = start(&[&a, &b]).await;
@@ -174,7 +174,7 @@ async fn a_backend_that_closes_every_connection_is_asked_twice_and_not_for_ever(
 }
 
 #[tokio::test]
-async fn a_body_above_the_ceiling_is_a_failed_backend_promised_or_not() {
+pub(crate) async fn a_body_above_the_ceiling_is_a_failed_backend_promised_or_not() {
     let (a, b) = (Stub::start().await, Stub::start().await);
     b.on(NODES, "[]");
     let mux = Pdbmux::with(&[&a, &b], |config| config.max_body_bytes = 20).await;
@@ -206,7 +206,7 @@ async fn a_body_above_the_ceiling_is_a_failed_backend_promised_or_not() {
 }
 
 #[tokio::test]
-async fn a_slow_client_gets_all_of_a_large_answer() {
+pub(crate) async fn a_slow_client_gets_all_of_a_large_answer() {
     let record = format!(r#"{{"certname":"n","x":"{}"}}"#, "y".repeat(8 << 20));
     let a = Stub::start().await;
     a.on(NODES, format!("[{record}]"))

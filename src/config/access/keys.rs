@@ -79,6 +79,15 @@ pub(in crate::config) const GZIP: Key = of_backends!(
 )
 .choices(&value::SWITCHES);
 
+pub(in crate::config) const HTTP2: Key = of_backends!(
+    backend_http2,
+    super::HTTP2,
+    "BOOL",
+    "Whether backends are asked by HTTP/2: by https where they take it, by http in any case.",
+)
+.choices(&value::SWITCHES)
+.beside();
+
 pub(in crate::config) const MAX_IN_FLIGHT: Key = of_backends!(
     backend_max_in_flight,
     super::MAX_IN_FLIGHT,

@@ -13,18 +13,21 @@ use http_body_util::Full;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tower_service::Service;
 
-use super::Connector;
-use super::connection::{Connection, Incoming, Limits};
-use crate::config::BaseUrl;
+use super::connection::Connection;
+use super::exchange::{Exchange, Line};
+use super::incoming::Incoming;
+use super::patience::Limits;
+use super::{Connector, Stream};
+use crate::config::{BaseUrl, Protocol};
 use crate::descriptors;
 use crate::upstream::Failure;
-use crate::upstream::sockets::{Purpose, Sockets};
+use crate::upstream::sockets::{Purpose, Socket, Sockets};
 
 /// An idle connection is given up before PuppetDB's own limit of 30 seconds would close it under a
 /// request.
 const IDLE: Duration = Duration::from_secs(20);
 
-/// Connections to one backend: made when one is needed and none is idle.
+/// Connections to one backend: made when one is needed and none is idle, or has room.
 #[derive(Debug)]
 pub(in crate::upstream) struct Connections {
     connector: Connector,
@@ -65,27 +68,50 @@ impl Connections {
         mut limits: Limits,
     ) -> Result<Response<Incoming>, Failure> {
         // What is rare is boxed, so that no other request makes room for it.
-        let connection = match self.kept.take() {
-            Some(connection) => connection,
+        let carrier = match self.kept.take() {
+            Some(carrier) => carrier,
             None => Box::pin(self.connect(url, &mut limits)).await?,
         };
         let again = request.clone();
-        match connection.send(request, limits, &self.kept).await {
+        match carrier.send(url, request, limits, &self.kept).await {
             Err(Failure::Unanswered(error)) if has_ended(&error) => {
-                let connection = Box::pin(self.connect(url, &mut limits)).await?;
-                Box::pin(connection.send(again, limits, &self.kept)).await
+                let carrier = Box::pin(self.connect(url, &mut limits)).await?;
+                Box::pin(carrier.send(url, again, limits, &self.kept)).await
             }
             answered => answered,
         }
     }
 
-    /// A new connection, for which there may have to be waited: that is not the backend's time, so
-    /// `limits` begin after it.
-    async fn connect(
-        &self,
-        url: &BaseUrl,
-        limits: &mut Limits,
-    ) -> Result<Box<Connection>, Failure> {
+    /// What is spoken on the connection that was made last.
+    pub(in crate::upstream) fn spoken(&self) -> Option<Protocol> {
+        self.kept.state().spoken
+    }
+
+    async fn connect(&self, url: &BaseUrl, limits: &mut Limits) -> Result<Carrier, Failure> {
+        // Who finds another at it waits to share what becomes of that.
+        let _turn = if self.connector.protocol == Protocol::Http2
+            && self.spoken() != Some(Protocol::Http1)
+        {
+            let turn = timeout_at(limits.head, self.kept.making.lock()).await;
+            Some(turn.map_err(|_| Failure::Timeout(limits.silence))?)
+        } else {
+            None
+        };
+        if let Some(exchange) = self.kept.share() {
+            return Ok(Carrier::shared(exchange));
+        }
+        let (stream, socket) = self.reach(url, limits).await?;
+        let protocol = self.connector.agreed(&stream);
+        self.kept.state().spoken = Some(protocol);
+        Ok(match protocol {
+            Protocol::Http1 => Carrier::Own(Connection::over(stream, socket).await?),
+            Protocol::Http2 => Carrier::shared(self.kept.add(Line::over(stream, socket).await?)),
+        })
+    }
+
+    /// A stream to the backend, for which there may have to be waited: that is not the backend's time,
+    /// so `limits` begin after it.
+    async fn reach(&self, url: &BaseUrl, limits: &mut Limits) -> Result<(Stream, Socket), Failure> {
         let origin = url.origin().map_err(Failure::Unsendable)?;
         let wait = limits.silence;
         let began = Instant::now();
@@ -100,7 +126,7 @@ impl Connections {
                 connector.call(origin.clone()).await
             });
             match connected.await.map_err(|_| Failure::Timeout(wait))? {
-                Ok(stream) => return Connection::over(stream, socket).await,
+                Ok(stream) => return Ok((stream, socket)),
                 Err(error) if descriptors::are_lacking(&*error) => {
                     if limits.purpose == Purpose::Probe || Instant::now() >= until {
                         return Err(Failure::NoDescriptor(wait));
@@ -115,29 +141,84 @@ impl Connections {
     }
 }
 
+/// A connection for one request.
+enum Carrier {
+    /// Its own.
+    Own(Box<Connection>),
+    /// One that others use as well.
+    Shared(Box<Exchange>),
+}
+
+impl Carrier {
+    fn shared(exchange: Exchange) -> Self {
+        Self::Shared(Box::new(exchange))
+    }
+
+    async fn send(
+        self,
+        url: &BaseUrl,
+        request: Request<Full<Bytes>>,
+        limits: Limits,
+        home: &Arc<Kept>,
+    ) -> Result<Response<Incoming>, Failure> {
+        match self {
+            Self::Own(connection) => connection.send(request, limits, home).await,
+            Self::Shared(exchange) => Box::pin(exchange.send(url, request, limits)).await,
+        }
+    }
+}
+
 /// Whether a connection ended before the first byte of an answer.
 pub(in crate::upstream) fn has_ended(error: &hyper::Error) -> bool {
     let mut causes = std::iter::successors(error.source(), |cause| (*cause).source());
-    error.is_incomplete_message()
-        || error.is_canceled()
-        || causes.any(|cause| {
-            let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);
-            matches!(
-                io,
-                Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
-            )
-        })
+    error.is_incomplete_message() || error.is_canceled() || causes.any(is_end)
 }
 
-/// Connections that are idle.
+fn is_end(cause: &(dyn std::error::Error + 'static)) -> bool {
+    let (io, has_left) = match cause.downcast_ref::<h2::Error>() {
+        // What it leaves or refuses it has not looked at.
+        Some(error) => (
+            error.get_io(),
+            error.is_remote()
+                && (error.is_go_away() || error.reason() == Some(h2::Reason::REFUSED_STREAM)),
+        ),
+        None => (cause.downcast_ref(), false),
+    };
+    let is_gone = matches!(
+        io.map(io::Error::kind),
+        Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
+    );
+    is_gone || has_left
+}
+
+/// Connections that can be used.
 #[derive(Debug, Default)]
-pub(in crate::upstream) struct Kept(Mutex<State>);
+pub(in crate::upstream) struct Kept {
+    state: Mutex<State>,
+    /// Had by whoever makes a connection that others may share.
+    making: tokio::sync::Mutex<()>,
+}
 
 #[derive(Debug, Default)]
 struct State {
-    /// Each since when; the last used is the last.
+    /// Those for one request at a time, each since when; the last used is the last.
     idle: VecDeque<(Instant, Box<Connection>)>,
+    /// Those for several.
+    shared: Vec<Shared>,
+    next: u64,
+    spoken: Option<Protocol>,
     sweep: Sweep,
+}
+
+/// A connection that several requests use at one time.
+#[derive(Debug)]
+struct Shared {
+    number: u64,
+    line: Line,
+    /// Those under way.
+    requests: usize,
+    /// When the last of them has ended.
+    since: Instant,
 }
 
 /// Whether a task waits for connections to be idle for too long.
@@ -148,27 +229,115 @@ enum Sweep {
     On,
 }
 
+impl State {
+    /// Those shared ones that nobody uses: since when, and their numbers.
+    fn idle_shared(&self) -> impl Iterator<Item = (Instant, u64)> {
+        let idle = self.shared.iter().filter(|it| it.is_idle());
+        idle.map(|it| (it.since, it.number))
+    }
+
+    fn take_shared(&mut self, number: u64) -> Option<Shared> {
+        let at = self.shared.iter().position(|it| it.number == number)?;
+        Some(self.shared.swap_remove(at))
+    }
+}
+
+impl Shared {
+    fn is_idle(&self) -> bool {
+        self.requests == 0
+    }
+
+    fn is_fresh(&self) -> bool {
+        !self.line.has_ended() && (!self.is_idle() || self.since.elapsed() < IDLE)
+    }
+}
+
 impl Kept {
     /// The connection that was used last of those that can be used.
-    fn take(&self) -> Option<Box<Connection>> {
+    fn take(self: &Arc<Self>) -> Option<Carrier> {
         loop {
-            let (since, mut connection) = self.state().idle.pop_back()?;
+            let Some((since, mut connection)) = self.state().idle.pop_back() else {
+                return self.share().map(Carrier::shared);
+            };
             if since.elapsed() < IDLE && connection.is_ready() {
-                return Some(connection);
+                return Some(Carrier::Own(connection));
             }
         }
     }
 
     /// Since when that one is idle which is idle for longest.
     pub(in crate::upstream) fn idle_since(&self) -> Option<Instant> {
-        self.state().idle.front().map(|(since, _)| *since)
+        let state = self.state();
+        let idle = state.idle.front().map(|(since, _)| *since);
+        idle.into_iter()
+            .chain(state.idle_shared().map(|(since, _)| since))
+            .min()
     }
 
     /// Ends the one that is idle for longest.
     pub(in crate::upstream) fn end_oldest(&self) {
-        let oldest = self.state().idle.pop_front();
+        let mut state = self.state();
+        let own = state.idle.front().map(|(since, _)| *since);
+        let shared = state.idle_shared().min();
+        let ended = match shared.filter(|(since, _)| own.is_none_or(|own| *since < own)) {
+            Some((_, number)) => (None, state.take_shared(number)),
+            None => (state.idle.pop_front(), None),
+        };
         // To close it takes its time.
-        drop(oldest);
+        drop(state);
+        drop(ended);
+    }
+
+    /// One of the connections with room for one request more.
+    fn share(self: &Arc<Self>) -> Option<Exchange> {
+        let mut state = self.state();
+        state.shared.retain(Shared::is_fresh);
+        let has_room = |shared: &&mut Shared| shared.line.has_room_beside(shared.requests);
+        let shared = state.shared.iter_mut().find(has_room)?;
+        shared.requests += 1;
+        let (line, number) = (shared.line.clone(), shared.number);
+        Some(Exchange::new(line, number, Arc::clone(self)))
+    }
+
+    /// A request on a new connection, which others may share from now on.
+    fn add(self: &Arc<Self>, line: Line) -> Exchange {
+        let mut state = self.state();
+        let number = state.next;
+        state.next += 1;
+        state.shared.push(Shared {
+            number,
+            line: line.clone(),
+            requests: 1,
+            since: Instant::now(),
+        });
+        Exchange::new(line, number, Arc::clone(self))
+    }
+
+    /// Takes in that a request on a shared connection has ended. One that is idle from now on is kept
+    /// unless its file descriptor is wanted.
+    pub(super) fn left(self: &Arc<Self>, number: u64) {
+        let mut state = self.state();
+        let Some(shared) = state.shared.iter_mut().find(|it| it.number == number) else {
+            return;
+        };
+        shared.requests -= 1;
+        shared.since = Instant::now();
+        if !shared.is_idle() {
+            return;
+        }
+        if shared.line.may_idle() {
+            self.sweep(&mut state);
+        } else {
+            let ended = state.take_shared(number);
+            drop(state);
+            drop(ended);
+        }
+    }
+
+    /// Sends no more requests by a shared connection.
+    pub(super) fn give_up(&self, number: u64) {
+        let ended = self.state().take_shared(number);
+        drop(ended);
     }
 
     /// Keeps a connection that is idle from now on, unless its file descriptor is wanted.
@@ -180,6 +349,11 @@ impl Kept {
             return;
         }
         state.idle.push_back((Instant::now(), connection));
+        self.sweep(&mut state);
+    }
+
+    /// Sees to it that idle connections are ended.
+    fn sweep(self: &Arc<Self>, state: &mut State) {
         if state.sweep == Sweep::Off {
             state.sweep = Sweep::On;
             tokio::spawn(sweep(Arc::downgrade(self)));
@@ -193,18 +367,21 @@ impl Kept {
             .idle
             .partition_point(|(since, _)| since.elapsed() >= IDLE);
         let old: Vec<_> = state.idle.drain(..fresh).collect();
-        let next = state.idle.front().map(|(since, _)| *since + IDLE);
+        state.shared.retain(Shared::is_fresh);
+        let next = state.idle.front().map(|(since, _)| *since);
+        let shared = state.idle_shared().map(|(since, _)| since);
+        let next = next.into_iter().chain(shared).min();
         if next.is_none() {
             state.sweep = Sweep::Off;
         }
         drop(state);
         // To close them takes its time.
         drop(old);
-        next
+        next.map(|since| since + IDLE)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -229,43 +406,70 @@ mod tests {
 
     use super::*;
 
-    /// A connection that has one of these sockets, and its other end.
-    async fn connection(sockets: &Sockets) -> (Box<Connection>, TcpStream) {
+    /// A socket that is had, and a stream with its other end.
+    async fn reached(sockets: &Sockets) -> (Stream, Socket, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).await;
         let (backend, _) = listener.accept().await.unwrap();
         let stream = MaybeHttpsStream::Http(TokioIo::new(stream.unwrap()));
         let socket = sockets.take(Purpose::Request, Instant::now()).await;
-        let connection = Connection::over(stream, socket.unwrap()).await;
-        (connection.unwrap(), backend)
+        (stream, socket.unwrap(), backend)
+    }
+
+    async fn keep(kept: &Arc<Kept>, sockets: &Sockets, protocol: Protocol) -> TcpStream {
+        let (stream, socket, backend) = reached(sockets).await;
+        match protocol {
+            Protocol::Http1 => kept.keep(Connection::over(stream, socket).await.unwrap()),
+            Protocol::Http2 => drop(kept.add(Line::over(stream, socket).await.unwrap())),
+        }
+        backend
+    }
+
+    async fn is_ended(mut backend: TcpStream) -> bool {
+        let mut greeting = Vec::new();
+        backend.read_to_end(&mut greeting).await.is_ok()
     }
 
     #[tokio::test]
     async fn an_idle_connection_is_ended_before_puppetdb_would_end_it() {
-        let (connection, mut backend) = connection(&Sockets::of(1, None)).await;
-        let kept = Arc::<Kept>::default();
-        kept.keep(connection);
-        tokio::time::pause();
-        let since = Instant::now();
-        assert_eq!(backend.read(&mut [0]).await.unwrap(), 0);
-        let lasted = since.elapsed();
-        assert!(IDLE.abs_diff(lasted) < Duration::from_secs(1), "{lasted:?}");
-        assert!(kept.take().is_none());
+        for protocol in [Protocol::Http1, Protocol::Http2] {
+            let kept = Arc::<Kept>::default();
+            let backend = keep(&kept, &Sockets::of(1, None), protocol).await;
+            tokio::time::pause();
+            let since = Instant::now();
+            assert!(is_ended(backend).await);
+            let lasted = since.elapsed();
+            assert!(IDLE.abs_diff(lasted) < Duration::from_secs(1), "{lasted:?}");
+            assert!(kept.take().is_none());
+            tokio::time::resume();
+        }
     }
 
     #[tokio::test]
     async fn an_idle_connection_makes_room_for_another_and_none_is_kept_while_somebody_waits() {
-        let (sockets, kept) = (Sockets::of(2, None), Arc::<Kept>::default());
-        sockets.note(&kept);
-        let (oldest, mut its_backend) = connection(&sockets).await;
-        let (other, _backend) = connection(&sockets).await;
-        kept.keep(oldest);
-        let until = || Instant::now() + Duration::from_mins(1);
-        let _third = sockets.take(Purpose::Request, until()).await.unwrap();
-        assert_eq!(its_backend.read(&mut [0]).await.unwrap(), 0);
-        let keeping = async { kept.keep(other) };
-        let (fourth, ()) = tokio::join!(sockets.take(Purpose::Request, until()), keeping);
-        assert!(fourth.is_some() && kept.take().is_none());
+        for protocol in [Protocol::Http1, Protocol::Http2] {
+            let (sockets, kept) = (Sockets::of(2, None), Arc::<Kept>::default());
+            sockets.note(&kept);
+            let (stream, socket, _backend) = reached(&sockets).await;
+            let its_backend = keep(&kept, &sockets, protocol).await;
+            let until = || Instant::now() + Duration::from_mins(1);
+            let _third = sockets.take(Purpose::Request, until()).await.unwrap();
+            assert!(is_ended(its_backend).await);
+            let other = match protocol {
+                Protocol::Http1 => Carrier::Own(Connection::over(stream, socket).await.unwrap()),
+                Protocol::Http2 => {
+                    Carrier::shared(kept.add(Line::over(stream, socket).await.unwrap()))
+                }
+            };
+            let keeping = async {
+                match other {
+                    Carrier::Own(connection) => kept.keep(connection),
+                    Carrier::Shared(exchange) => drop(exchange),
+                }
+            };
+            let (fourth, ()) = tokio::join!(sockets.take(Purpose::Request, until()), keeping);
+            assert!(fourth.is_some() && kept.take().is_none());
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -8,14 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hyper_rustls::MaybeHttpsStream;
 use jiff::Timestamp;
+use rustls::client::WantsClientCert;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{ClientConfig, ConfigBuilder, RootCertStore};
 use zeroize::Zeroizing;
 
 use super::{BoxError, Stream};
 use crate::certificate::{Which, end_of_own, first_end};
-use crate::config::{Access, plain};
+use crate::config::{Access, Protocol, plain};
 use crate::upstream::made::Made;
 
 pub use trouble::TlsError;
@@ -28,6 +29,7 @@ pub(in crate::upstream) struct Tls {
     /// The certificate that is shown, and its key.
     shown: Option<(PathBuf, PathBuf)>,
     server_name: Option<String>,
+    protocol: Protocol,
     /// What this machine trusts.
     trusted: Arc<RootCertStore>,
     made: Made<Ready>,
@@ -57,6 +59,7 @@ impl Tls {
             ca: ca.clone(),
             shown,
             server_name: access.server_name.clone(),
+            protocol: access.http2.unwrap_or(Protocol::Http1),
             trusted,
             server: Mutex::default(),
         }
@@ -107,6 +110,11 @@ impl Tls {
         ServerName::try_from(name.to_owned()).map_err(|_| TlsError::NoName(name.to_owned()))
     }
 
+    /// What is to be spoken, if the other side can.
+    pub(super) fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
     /// Whether no certificate is shown.
     pub(in crate::upstream) fn shows_nothing(&self) -> bool {
         self.shown.is_none()
@@ -143,31 +151,17 @@ impl Tls {
             }
         };
         let config = ClientConfig::builder().with_root_certificates(roots);
-        let Some((cert, key)) = &self.shown else {
-            let config = Arc::new(config.with_no_client_auth());
-            return Ok(Ready {
-                config,
-                cert: None,
-                ca,
-            });
+        let (mut config, cert) = match &self.shown {
+            None => (config.with_no_client_auth(), None),
+            Some(shown) => identified(config, shown)?,
         };
-        let chain = certificates(cert, Purpose::Cert)?;
-        let own = end_of_own(&chain);
-        let private = Zeroizing::new(read(key, Purpose::Key)?);
-        let private =
-            PrivateKeyDer::from_pem_slice(&private).map_err(|_| TlsError::NoKey(key.clone()))?;
-        let config = config.with_client_auth_cert(chain, private);
-        let config = config.map_err(|why| match why {
-            rustls::Error::InconsistentKeys(_) => TlsError::Mismatch {
-                cert: cert.clone(),
-                key: key.clone(),
-            },
-            rustls::Error::InvalidCertificate(_) => no_certificate(cert, Purpose::Cert),
-            _ => TlsError::NoKey(key.clone()),
-        })?;
+        if self.protocol == Protocol::Http2 {
+            let offered = [Protocol::Http2, Protocol::Http1];
+            config.alpn_protocols = offered.map(|it| it.id().to_vec()).into();
+        }
         Ok(Ready {
             config: Arc::new(config),
-            cert: own,
+            cert,
             ca,
         })
     }
@@ -206,6 +200,28 @@ pub(super) fn shown_by(stream: &Stream) -> &[CertificateDer<'static>] {
         MaybeHttpsStream::Https(stream) => stream.inner().get_ref().1.peer_certificates(),
     };
     shown.unwrap_or_default()
+}
+
+/// The configuration that shows a certificate, whose files these are, and when that ends.
+fn identified(
+    config: ConfigBuilder<ClientConfig, WantsClientCert>,
+    (cert, key): &(PathBuf, PathBuf),
+) -> Result<(ClientConfig, Option<Timestamp>), TlsError> {
+    let chain = certificates(cert, Purpose::Cert)?;
+    let own = end_of_own(&chain);
+    let private = Zeroizing::new(read(key, Purpose::Key)?);
+    let private =
+        PrivateKeyDer::from_pem_slice(&private).map_err(|_| TlsError::NoKey(key.clone()))?;
+    let config = config.with_client_auth_cert(chain, private);
+    let config = config.map_err(|why| match why {
+        rustls::Error::InconsistentKeys(_) => TlsError::Mismatch {
+            cert: cert.clone(),
+            key: key.clone(),
+        },
+        rustls::Error::InvalidCertificate(_) => no_certificate(cert, Purpose::Cert),
+        _ => TlsError::NoKey(key.clone()),
+    })?;
+    Ok((config, own))
 }
 
 fn read(path: &Path, purpose: Purpose) -> Result<Vec<u8>, TlsError> {

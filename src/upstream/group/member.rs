@@ -15,7 +15,7 @@ use super::super::failure::Failure;
 use super::super::places::{Place, Places, Stay};
 use super::super::release::Release;
 use super::super::sockets::Sockets;
-use crate::config::{Access, BackendConfig, BaseUrl, Coding, Config};
+use crate::config::{Access, BackendConfig, BaseUrl, Coding, Config, Protocol};
 use crate::metrics::{self, Metrics};
 
 /// One PuppetDB by its place.
@@ -160,6 +160,9 @@ impl Member {
             Some(trouble) => Failure::Tls(trouble),
             None if has_ended && self.url.is_secure() && self.tls.shows_nothing() => {
                 Failure::Tls(TlsError::Ended)
+            }
+            None if has_ended && !self.url.is_secure() && self.wanted() == Protocol::Http2 => {
+                Failure::NoHttp2
             }
             None => failure,
         }

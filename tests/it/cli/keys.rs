@@ -34,6 +34,7 @@ const SPECIFIED: &[(&str, &str, &str, Option<&str>, &str)] = &[
     ("", "backend_user", "PDBMUX_BACKEND_USER", None, ""),
     ("", "backend_password", "PDBMUX_BACKEND_PASSWORD", None, ""),
     ("", "backend_gzip", "PDBMUX_BACKEND_GZIP", None, ""),
+    ("", "backend_http2", "PDBMUX_BACKEND_HTTP2", None, ""),
     (
         "",
         "backend_max_in_flight",

@@ -69,6 +69,7 @@ backends:
   password: file:/run/password
   timeout: 5s
   gzip: yes
+  http2: yes
 - {name: b, url: 'http://puppetdb2:8080'}
 ";
     write(&dir, "config.yaml", file);
@@ -91,7 +92,7 @@ backends:
     let text = show("text");
     let a = "a=https://puppetdb1:8081/pre {cert: /etc/cert.pem, key: /etc/key.pem, timeout: 5s, \
              headers: x-authentication=env:TOKEN, user: reader, password: file:/run/password, \
-             gzip: true}";
+             gzip: true, http2: true}";
     let line = format!("\nbackends : {a},b=http://puppetdb2:8080\n");
     assert!(text.contains(&line), "{text}");
     assert!(text.contains("\nbackend_ca : /etc/ca.pem\n"), "{text}");

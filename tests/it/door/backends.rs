@@ -41,7 +41,7 @@ async fn slow_stub(name: &str) -> Stub {
 }
 
 #[tokio::test]
-async fn no_backend_is_asked_more_at_one_time_than_it_may_and_all_are_answered() {
+pub(crate) async fn no_backend_is_asked_more_at_one_time_than_it_may_and_all_are_answered() {
     for merge in [Strategy::Freshness, Strategy::Static] {
         let (a, b) = (slow_stub("a").await, slow_stub("b").await);
         let mux = Pdbmux::with(&[&a, &b], |config| {
@@ -79,7 +79,7 @@ async fn no_backend_is_asked_more_at_one_time_than_it_may_and_all_are_answered()
 }
 
 #[tokio::test]
-async fn a_backend_without_a_place_in_time_has_failed_and_the_other_answers() {
+pub(crate) async fn a_backend_without_a_place_in_time_has_failed_and_the_other_answers() {
     let (a, b) = (Stub::start().await, Stub::start().await);
     let part = |certname: &str| Answer::json(nodes_body(&[(certname, "")]));
     // Never silent for long, and never at its end.
@@ -107,7 +107,7 @@ async fn a_backend_without_a_place_in_time_has_failed_and_the_other_answers() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn rounds_that_keep_places_of_several_backends_do_not_wait_for_each_other() {
+pub(crate) async fn rounds_that_keep_places_of_several_backends_do_not_wait_for_each_other() {
     let (a, b) = (slow_stub("a").await, slow_stub("b").await);
     let mux = Pdbmux::with(&[&a, &b], |config| {
         config.merge = Strategy::Static;

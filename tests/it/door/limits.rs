@@ -85,7 +85,7 @@ async fn whoever_waits_for_too_long_is_refused_and_asks_nobody() {
 }
 
 #[tokio::test]
-async fn a_place_comes_back_when_a_client_leaves_and_when_an_answer_is_cut() {
+pub(crate) async fn a_place_comes_back_when_a_client_leaves_and_when_an_answer_is_cut() {
     let a = Stub::start().await;
     a.on(NODES, Answer::hung());
     let cut = Answer::promising(100).send("[").close();
@@ -117,7 +117,7 @@ async fn a_place_comes_back_when_a_client_leaves_and_when_an_answer_is_cut() {
 }
 
 #[tokio::test]
-async fn a_place_is_had_until_the_last_byte_is_written() {
+pub(crate) async fn a_place_is_had_until_the_last_byte_is_written() {
     let gate = Gate::new();
     let a = Stub::start().await;
     let half = Answer::promising(2).send("[").hold(&gate).send("]");

@@ -28,7 +28,7 @@ fn accepted(seen: &Seen) -> Option<&str> {
 }
 
 #[tokio::test]
-async fn backends_are_asked_to_compress_where_that_is_configured() {
+pub(crate) async fn backends_are_asked_to_compress_where_that_is_configured() {
     let (a, b) = (Stub::start().await, Stub::start().await);
     let body = nodes_body(&[("n", OLD)]);
     a.on(NODES, gzipped(&body)).on(ENVIRONMENTS, gzipped("[1]"));
@@ -56,7 +56,7 @@ async fn a_compressed_answer_that_nobody_asked_for_is_read_all_the_same() {
 }
 
 #[tokio::test]
-async fn damaged_and_foreign_encodings_are_failed_backends() {
+pub(crate) async fn damaged_and_foreign_encodings_are_failed_backends() {
     let (a, b) = (Stub::start().await, Stub::start().await);
     b.on(NODES, "[]").on(ENVIRONMENTS, "[2]");
     let mux = asking(&[&a, &b]).await;
@@ -113,7 +113,7 @@ async fn a_bomb_is_a_failed_backend_as_soon_as_it_is_too_long() {
 }
 
 #[tokio::test]
-async fn compressed_answers_are_streamed_and_break_off_where_they_are_cut() {
+pub(crate) async fn compressed_answers_are_streamed_and_break_off_where_they_are_cut() {
     let (a, b) = (Stub::start().await, Stub::start().await);
     let nodes: Vec<_> = (0..5_000).map(|at| format!("n{at}")).collect();
     let map: Vec<_> = nodes.iter().map(|node| (&**node, OLD)).collect();

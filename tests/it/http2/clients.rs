@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use http::Method;
+use pdbmux::config::Protocol;
 
 use super::{ENVIRONMENTS, NODES};
 use crate::client::http2::{Http2, request};
@@ -62,7 +63,7 @@ async fn a_question_in_a_body_is_read_and_head_is_answered_without_one() {
     let health = client.get("/healthz").await;
     let head = client.ask(request(Method::HEAD, "/healthz", "")).await;
     let head = head.unwrap();
-    assert_eq!((head.status, head.text()), (200, ""));
+    assert_eq!((head.status, head.text(), head.end), (200, "", End::Whole));
     assert_eq!(
         head.header("content-length"),
         health.header("content-length")
@@ -158,22 +159,24 @@ async fn an_answer_that_breaks_off_is_never_a_whole_one_and_no_other_is_hurt() {
 async fn a_client_that_does_not_read_holds_up_its_backend_and_no_other_answer() {
     // More than all that lies between the two can hold.
     let record = format!(r#"{{"x":"{}"}}"#, "y".repeat(64 << 20));
-    let (a, sent) = (Stub::start().await, Gate::new());
-    let large = Answer::json(format!("[{record}]")).open(&sent);
-    a.on(ENVIRONMENTS, large).on(NODES, "[]");
-    let mux = Pdbmux::start(&[&a]).await;
-    let client = Http2::connect(mux.address()).await;
-    let large = client.begin(request(Method::GET, ENVIRONMENTS, "")).await;
-    for _ in 0..3 {
-        client.get(NODES).await.ok();
-        tokio::time::sleep(SHORT / 4).await;
-        assert!(!sent.is_open());
+    for protocol in [Protocol::Http1, Protocol::Http2] {
+        let (a, sent) = (Stub::speaking(protocol).await, Gate::new());
+        let large = Answer::json(format!("[{record}]")).open(&sent);
+        a.on(ENVIRONMENTS, large).on(NODES, "[]");
+        let mux = Pdbmux::start(&[&a]).await;
+        let client = Http2::connect(mux.address()).await;
+        let large = client.begin(request(Method::GET, ENVIRONMENTS, "")).await;
+        for _ in 0..3 {
+            client.get(NODES).await.ok();
+            tokio::time::sleep(SHORT).await;
+            assert!(!sent.is_open());
+        }
+        let large = large.unwrap().whole().await;
+        assert_eq!(
+            (large.end, large.body.len()),
+            (End::Whole, record.len() + 2)
+        );
     }
-    let large = large.unwrap().whole().await;
-    assert_eq!(
-        (large.end, large.body.len()),
-        (End::Whole, record.len() + 2)
-    );
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use crate::harness::Pdbmux;
 use crate::stub::{Answer, Gate};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hundred_reloads_under_load_cost_no_request_and_no_connection() {
+pub(crate) async fn a_hundred_reloads_under_load_cost_no_request_and_no_connection() {
     let (a, b) = (
         backend(&[("m", OLD)], "a").await,
         backend(&[("m", NEW), ("n", NEW)], "b").await,
@@ -76,7 +76,7 @@ async fn a_hundred_reloads_under_load_cost_no_request_and_no_connection() {
 }
 
 #[tokio::test]
-async fn a_request_ends_as_it_began() {
+pub(crate) async fn a_request_ends_as_it_began() {
     let (a, b, gate) = (
         backend(&[("m", OLD)], "a").await,
         backend(&[("n", NEW)], "b").await,

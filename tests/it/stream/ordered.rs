@@ -22,7 +22,7 @@ async fn ordered_pair() -> (Stub, Stub) {
 }
 
 #[tokio::test]
-async fn what_the_backends_order_as_we_do_is_streamed_in_order() {
+pub(crate) async fn what_the_backends_order_as_we_do_is_streamed_in_order() {
     let order =
         "order_by=%5B%7B%22field%22%3A%22certname%22%7D%2C%7B%22field%22%3A%22name%22%7D%5D";
     for merge in [Strategy::Freshness, Strategy::Static] {
@@ -79,7 +79,7 @@ async fn node_records_are_streamed_by_certname_and_reports_by_time() {
 }
 
 #[tokio::test]
-async fn a_list_out_of_order_is_broken_off_once_and_held_from_then_on() {
+pub(crate) async fn a_list_out_of_order_is_broken_off_once_and_held_from_then_on() {
     let (a, b) = ordered_pair().await;
     let (first, second) = (fact("o", "os", "b"), fact("n", "os", "new"));
     b.on(
@@ -165,7 +165,7 @@ async fn disorderly_pair() -> (Stub, Stub) {
 }
 
 #[tokio::test]
-async fn what_must_be_held_and_has_no_room_is_refused_and_comes_later() {
+pub(crate) async fn what_must_be_held_and_has_no_room_is_refused_and_comes_later() {
     let (a, b) = disorderly_pair().await;
     let mux = Pdbmux::with(&[&a, &b], |config| {
         config.facts_ttl = Duration::ZERO;

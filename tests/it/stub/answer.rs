@@ -25,7 +25,7 @@ impl Gate {
         self.0.is_closed()
     }
 
-    async fn pass(&self) {
+    pub(crate) async fn pass(&self) {
         let _closed = self.0.acquire().await;
     }
 }
