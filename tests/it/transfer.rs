@@ -196,7 +196,8 @@ pub(crate) async fn a_body_above_the_ceiling_is_a_failed_backend_promised_or_not
         (Answer::promising(usize::MAX / 2).hang(), "1/2"),
     ] {
         a.on(NODES, answer);
-        let response = mux.get(NODES).await;
+        // What is laid out here is held, whatever it promises to become.
+        let response = mux.get(&format!("{NODES}?pretty=true")).await;
         response.ok();
         assert_eq!(response.backends(), Some(backends));
         if backends == "1/2" {
