@@ -21,7 +21,7 @@ use estate::{Estate, Merging};
 /// Large enough that what is done once does not show.
 const SIZE: usize = 1 << 20;
 
-const CASES: [&str; 9] = [
+const CASES: [&str; 11] = [
     "scan/facts",
     "scan/facts/plain",
     "scan/facts/baseline",
@@ -31,6 +31,8 @@ const CASES: [&str; 9] = [
     "merge/facts",
     "merge/one-fact",
     "merge/nodes",
+    "stream/facts",
+    "stream/one-fact",
 ];
 
 fn main() {
@@ -53,6 +55,8 @@ fn run(name: &str) {
         "merge/facts" => merge("/pdb/query/v4/facts", |estate| &estate.facts),
         "merge/one-fact" => merge("/pdb/query/v4/facts/fact_0", |estate| &estate.one_fact),
         "merge/nodes" => merge("/pdb/query/v4/nodes", |estate| &estate.nodes),
+        "stream/facts" => stream("/pdb/query/v4/facts", |estate| &estate.facts),
+        "stream/one-fact" => stream("/pdb/query/v4/facts/fact_0", |estate| &estate.one_fact),
         _ => panic!("no such case"),
     }
 }
@@ -91,4 +95,10 @@ fn merge(path: &str, bodies: impl Fn(&Estate) -> &[String; 2]) {
     let estate = Estate::new(SIZE);
     let merging = Merging::new(&estate, path, bodies(&estate));
     measured(|| merging.run());
+}
+
+fn stream(path: &str, bodies: impl Fn(&Estate) -> &[String; 2]) {
+    let estate = Estate::new(SIZE);
+    let merging = Merging::new(&estate, path, bodies(&estate));
+    measured(|| merging.stream());
 }

@@ -71,6 +71,14 @@ fn facts(bencher: Bencher<'_, '_>) {
 }
 
 #[divan::bench(sample_count = 10, sample_size = 1)]
+fn facts_as_they_arrive(bencher: Bencher<'_, '_>) {
+    let merging = Merging::new(&ESTATE, "/pdb/query/v4/facts", &ESTATE.facts);
+    let bytes: usize = ESTATE.facts.iter().map(String::len).sum();
+    let bencher = bencher.counter(BytesCount::new(bytes));
+    bencher.bench(|| merging.stream());
+}
+
+#[divan::bench(sample_count = 10, sample_size = 1)]
 fn facts_of_one_each(bencher: Bencher<'_, '_>) {
     merge(bencher, "/pdb/query/v4/facts/fact_0", &ESTATE.one_fact);
 }

@@ -143,7 +143,9 @@ impl<'b> ArrayPieces<'b> {
     /// Appends an element of the body at `at`, or several neighbours as one range.
     pub(crate) fn element(&mut self, at: u16, span: Span) {
         let begin = match &self.last {
-            Some((body, last)) if *body == at && self.only_separators(at, last.end, span.start) => {
+            Some((body, last))
+                if *body == at && only_separators(self.body(at), last.end, span.start) =>
+            {
                 last.end
             }
             _ => {
@@ -153,14 +155,6 @@ impl<'b> ArrayPieces<'b> {
         };
         self.pieces.push(Source::Reply(at), begin..span.end);
         self.last = Some((at, span));
-    }
-
-    fn only_separators(&self, at: u16, from: usize, to: usize) -> bool {
-        let gap = self.bodies[usize::from(at)].get(from..to);
-        gap.is_some_and(|gap| {
-            gap.iter()
-                .all(|byte| matches!(byte, b',' | b' ' | b'\n' | b'\r' | b'\t'))
-        })
     }
 
     /// Appends an element that the caller puts together from parts.
@@ -181,6 +175,15 @@ impl<'b> ArrayPieces<'b> {
         self.pieces.push_made(b"]");
         self.pieces
     }
+}
+
+/// Whether `text` has nothing between elements of an array from `from` up to `to`.
+pub(crate) fn only_separators(text: &[u8], from: usize, to: usize) -> bool {
+    let gap = text.get(from..to);
+    gap.is_some_and(|gap| {
+        gap.iter()
+            .all(|byte| matches!(byte, b',' | b' ' | b'\n' | b'\r' | b'\t'))
+    })
 }
 
 /// What a merge made of a round.

@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 use std::hint::black_box;
+use std::sync::Arc;
 
 use pdbmux_core::merge::owners::FreshnessMap;
+use pdbmux_core::merge::records::{Known, Stream};
 use pdbmux_core::merge::{Context, Fan, Merged, Outcome};
 use pdbmux_core::params::Params;
 use pdbmux_core::plan::{Plan, plan};
@@ -13,6 +15,9 @@ use pdbmux_core::settings::{Settings, Strategy};
 
 /// Facts of a node in the benchmark: about what an agent of today sends.
 const FACTS: usize = 60;
+/// What a connection to a backend hands on at most.
+const PART: usize = 128 << 10;
+
 /// Two backends that share half of their nodes.
 pub(crate) struct Estate {
     pub(crate) facts: [String; 2],
@@ -98,7 +103,7 @@ fn records(backend: usize, facts: usize, size: usize) -> (String, usize) {
 /// Merges what the backends of `estate` answer to `path`: `bodies`.
 pub(crate) struct Merging<'e> {
     settings: Settings,
-    map: FreshnessMap,
+    map: Arc<FreshnessMap>,
     fan: Fan,
     round: [Part<'e>; 2],
 }
@@ -129,10 +134,40 @@ impl<'e> Merging<'e> {
         });
         Self {
             settings,
-            map,
+            map: Arc::new(map),
             fan,
             round,
         }
+    }
+
+    /// The same as the bodies arrive, by turns and a part at a time.
+    pub(crate) fn stream(&self) -> usize {
+        let plan = self.fan.streamed().unwrap();
+        let known = Known {
+            backends: &self.settings.backends,
+            freshness: Some(&self.map),
+            shares: None,
+        };
+        let sources = self.round.map(|part| part.backend);
+        let mut stream = Stream::new(plan, &sources, known);
+        let mut bodies = self.round.map(|part| part.reply.unwrap().body.chunks(PART));
+        let mut parts: [&[u8]; 2] = [&[], &[]];
+        let mut length = 0;
+        while let Some(next) = stream
+            .wanted()
+            .into_iter()
+            .max_by_key(|at| bodies[usize::from(*at)].len())
+        {
+            let step = match bodies[usize::from(next)].next() {
+                Some(part) => {
+                    parts[usize::from(next)] = black_box(part);
+                    Stream::feed
+                }
+                None => Stream::end,
+            };
+            length += step(&mut stream, next, &parts).unwrap().len();
+        }
+        length
     }
 
     pub(crate) fn run(&self) -> Merged {

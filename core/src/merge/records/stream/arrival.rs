@@ -1,11 +1,21 @@
 //! Records that are written in whatever order they come.
 
+use crate::answer::only_separators;
 use crate::json::{Arrived, Origin, Span};
 use crate::merge::damage::Damage;
 use crate::merge::records::writer::Writer;
 
 use super::Body;
 use super::choice::{Choice, Fate, Held, Record};
+
+/// Neighbours of one node that are served, up to the end of the part that they lie in.
+struct Run {
+    from: u16,
+    number: u32,
+    span: Span,
+    /// Where what provenance looks at stands in the first.
+    mark: Option<Span>,
+}
 
 /// Reads the next `part` of the backend at `from`, and writes what is served by now.
 pub(super) fn feed(
@@ -15,8 +25,21 @@ pub(super) fn feed(
     body: Body<'_, '_>,
     writer: &mut Writer<'_, '_>,
 ) -> Result<(), Damage> {
+    let mut run: Option<Run> = None;
     body.read(part, |arrived, found| {
-        let Some(number) = found.name.and_then(|name| choice.number(name)) else {
+        let number = found.name.and_then(|name| choice.number(name));
+        if let Some(run) = &mut run
+            && number == Some(run.number)
+            && arrived.origin == Origin::Chunk
+            && only_separators(part, run.span.end, arrived.span.start)
+        {
+            run.span.end = arrived.span.end;
+            return;
+        }
+        if let Some(run) = run.take() {
+            run.write(choice, part, writer);
+        }
+        let Some(number) = number else {
             return write(writer, from, arrived, found.mark);
         };
         match choice.fate(from, number) {
@@ -26,13 +49,47 @@ pub(super) fn feed(
                 let served = choice.hold(number, &record);
                 serve_waiting(choice, number, &served, writer);
             }
+            Fate::Serve if arrived.origin == Origin::Chunk && writer.takes_neighbours() => {
+                run = Some(Run {
+                    from,
+                    number,
+                    span: arrived.span.clone(),
+                    mark: found.mark,
+                });
+            }
             Fate::Serve => {
                 write(writer, from, arrived, found.mark.clone());
                 let record = record(from, arrived, found.mark, None);
                 write_fact(writer, choice, number, &record);
             }
         }
-    })
+    })?;
+    if let Some(run) = run {
+        run.write(choice, part, writer);
+    }
+    Ok(())
+}
+
+impl Run {
+    /// Writes the records, and behind them the node's synthetic fact if they are its first.
+    fn write(self, choice: &mut Choice, part: &[u8], writer: &mut Writer<'_, '_>) {
+        let Self {
+            from,
+            number,
+            span,
+            mark,
+        } = self;
+        if !writer.writes_facts_only() {
+            writer.records(from, from, &span, mark.clone());
+        }
+        let record = Record {
+            from,
+            bytes: &part[span.clone()],
+            mark: mark.map(|mark| within(&mark, &span)),
+            stamp: None,
+        };
+        write_fact(writer, choice, number, &record);
+    }
 }
 
 fn record<'r>(
