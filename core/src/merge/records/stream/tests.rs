@@ -80,6 +80,12 @@ fn plans() -> impl Strategy<Value = RecordMerge> {
         .prop_filter("it must be held", streams)
 }
 
+/// Whose body is read next, and how much of it: a part of a record, or several.
+fn steps() -> impl Strategy<Value = Vec<(Index, usize)>> {
+    let length = prop_oneof![1usize..80, 1usize..2000];
+    prop::collection::vec((any::<Index>(), length), 1..40)
+}
+
 /// What backends send under `keep`: each speaks for its own nodes where it is asked for no others.
 fn sent(keep: Keep, mut estates: Vec<Estate>) -> Vec<Estate> {
     let mut known = BTreeSet::new();
@@ -99,7 +105,7 @@ fn facts(plan: &RecordMerge, estate: &Estate, backend: usize) -> String {
             (0..*facts).map(move |fact| {
                 let certname = if fact == 2 { format!("\\u006e{node}") } else { format!("n{node}") };
                 let name = ["t", "f", "z"][usize::from(fact)];
-                let name = if *node == 3 && fact == 1 { "src" } else { name };
+                let name = if node % 2 == 1 && fact == 1 { "src" } else { name };
                 format!(
                     "{{\"certname\":\"{certname}\", \"environment\":\"é{node}\",\"name\":\"{name}\",\"value\":[\"]}}\",{backend}],\"hash\":\"{node}-{}\",\"report_timestamp\":{}}}",
                     fact / 2,
@@ -303,11 +309,13 @@ fn whole(plan: &RecordMerge, bodies: &[String], estates: &[Estate]) -> (Vec<u8>,
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
     #[test]
     fn what_is_streamed_is_what_is_merged_of_whole_bodies(
         plan in plans(),
         estates in estates(),
-        steps in prop::collection::vec((any::<Index>(), 1usize..80), 1..40),
+        steps in steps(),
         after in prop::option::of(0usize..60),
         younger in prop::collection::vec(0u8..3, 18),
     ) {
@@ -338,7 +346,7 @@ proptest! {
         plan in plans().prop_filter("it has no order", RecordMerge::is_ordered_here),
         estates in estates(),
         turns in prop::collection::vec(any::<Index>(), 1..4),
-        steps in prop::collection::vec((any::<Index>(), 1usize..80), 1..40),
+        steps in steps(),
     ) {
         let estates = sent(plan.keep, estates);
         let says = |at: usize| if let Keep::Each(_) = plan.keep { 0 } else { at };
@@ -377,7 +385,7 @@ proptest! {
     fn a_body_that_is_cut_or_goes_on_is_damaged(
         estate in prop::collection::btree_map(0u8..6, (0u8..4, 1u8..4), 1..6),
         cut in any::<Index>(),
-        steps in prop::collection::vec((any::<Index>(), 1usize..80), 1..40),
+        steps in steps(),
     ) {
         let plan = plan(Keep::Owned, Mark::Nothing, None);
         let body = facts(&plan, &estate, 0);
