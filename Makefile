@@ -17,7 +17,7 @@ demo: ## Two sample PuppetDBs answered as one, on port 8080
 
 .PHONY: test
 test: ## All tests that need nothing but Rust
-	$(CARGO) test --quiet
+	$(CARGO) test --quiet --all-features
 
 .PHONY: build
 # What random numbers are taken from is not looked for at run time, which needs dynamic linking.
@@ -45,9 +45,10 @@ lint: ## Format, clippy, docs and dependencies
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --all --check --manifest-path fuzz/Cargo.toml
 	$(CARGO) fmt --all --check --manifest-path model/Cargo.toml
-	$(CARGO) clippy --workspace --all-targets --quiet
+	$(CARGO) clippy --workspace --all-targets --all-features --quiet
+	$(CARGO) clippy --lib --quiet -- -D warnings # As it is released.
 	! git grep -l 'allow(unsafe_code)' -- '*.rs' | grep -v '^core/src/json/simd\.rs$$'
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --quiet
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --all-features --no-deps --document-private-items --quiet
 	$(CARGO) check --quiet --manifest-path fuzz/Cargo.toml
 	$(CARGO) deny --all-features --log-level error check bans licenses sources
 

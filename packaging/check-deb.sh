@@ -109,6 +109,8 @@ say "installing ${deb##*/} into ${PDBMUX_CHECK_BASE##*/}"
 list >"$work/before"
 dpkg_in_root -i "/media/${deb##*/}"
 chroot "$root" pdbmux --version >/dev/null
+! chroot "$root" env PDBMUX_OTLP_ENDPOINT=http://h pdbmux config show >/dev/null 2>&1 ||
+  fail "it is built with the feature otlp, which is not for everybody"
 [[ -L $root/etc/systemd/system/multi-user.target.wants/pdbmux.service ]] || fail "the service is not enabled"
 
 say "checking the unit"

@@ -13,6 +13,7 @@ mod layer;
 mod listen;
 mod load;
 mod nearest;
+mod otlp;
 mod protocol;
 mod show;
 mod source;
@@ -39,6 +40,7 @@ pub use key::{KEYS, Key};
 pub use layer::Origin;
 pub use listen::{Listen, ListenError, Transport};
 pub use load::{Flags, Loaded, initial, load, load_for_demo, load_from, load_to_serve};
+pub use otlp::{OtlpConfig, Ratio};
 pub use protocol::Protocol;
 pub use source::Source;
 pub use template::template;
@@ -135,6 +137,8 @@ pub struct Config {
     pub slow_query: Duration,
     /// Whether the memory of the process may be dumped.
     pub core_dumps: CoreDumps,
+    /// Who is told of requests, as spans of traces.
+    pub otlp: OtlpConfig,
 }
 
 /// Whether the memory of the process, which holds secrets, may be dumped or read by others of its user.
@@ -253,6 +257,7 @@ impl Default for Config {
             access_log: AccessLog::Off,
             slow_query: Duration::ZERO,
             core_dumps: CoreDumps::Off,
+            otlp: OtlpConfig::default(),
         }
     }
 }

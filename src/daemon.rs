@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
+use tokio::time::{Instant, timeout_at};
 
 use crate::config::{Config, ConfigError, Source};
 use crate::http::{App, Current, DoorError, certificates};
@@ -218,10 +219,15 @@ impl Daemon {
             tracing::info!(?delay, "requests are still taken, and /readyz says no");
         }
         let (cut, serving) = (self.serving.cut(), &mut self.serving);
+        let until = Instant::now() + delay + app.config().shutdown_timeout;
         let in_time = async {
             tokio::time::sleep(delay).await;
             serving.end(Audience::Clients).await;
-            serving.end(Audience::Operators).await;
+            let flushed = timeout_at(until, app.flush_spans());
+            let ((), flushed) = tokio::join!(serving.end(Audience::Operators), flushed);
+            if flushed.is_err() {
+                tracing::warn!("the last spans could not be sent in time");
+            }
         };
         tokio::select! {
             () = in_time => {}

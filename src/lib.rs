@@ -4,6 +4,7 @@ mod cache;
 pub mod certificate;
 pub mod check;
 pub mod cli;
+mod collector;
 pub mod config;
 pub mod core_dumps;
 pub mod daemon;
@@ -18,6 +19,7 @@ pub mod log;
 pub mod metrics;
 pub mod names;
 mod request;
+mod spans;
 pub mod upstream;
 mod work;
 

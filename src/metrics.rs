@@ -16,7 +16,7 @@ mod sampled;
 mod tests;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use prometheus_client::encoding::{prometheus_text, text};
@@ -29,8 +29,8 @@ pub use backend::{Asking, Backend, Outcome};
 pub use catalog::{Kind, Listed};
 pub use group::{Group, TakeOver};
 pub use histogram::Histogram;
-pub use names::{Answered, Denied, Method, Reload, Shed, Status, Tier};
-pub(crate) use recent::seconds;
+pub use names::{Answered, Denied, Fate, Method, Reload, Shed, Status, Tier};
+pub(crate) use recent::{LEFT, seconds, without_tokens};
 pub use recent::{Recent, Story, Took};
 pub use route::{Place, Route};
 pub use sampled::{CacheUse, Estate, EstateOfBackend, Sample, Stand};
@@ -71,6 +71,9 @@ pub struct Metrics {
     shed: Vec<Counter>,
     denied: Vec<Counter>,
     reloads: Vec<Counter>,
+    spans: ByWord,
+    /// Those of it, once there are spans.
+    spans_counted: OnceLock<Vec<Counter>>,
     reloaded: Gauge,
     reloaded_at: Gauge<f64, std::sync::atomic::AtomicU64>,
     connections: Gauge,
@@ -94,6 +97,13 @@ impl Metrics {
         let groups = group::Families::listed_in(&mut catalog);
         let routes = route::Routes::listed_in(&mut catalog);
         let (shed, denied, reloads) = <(ByWord, ByWord, ByWord)>::default();
+        let spans = ByWord::default();
+        catalog.add(
+            "pdbmux_spans",
+            "Spans of requests and of questions for otlp_endpoint, by what became of them",
+            &["result"],
+            spans.clone(),
+        );
         catalog.add(
             "pdbmux_shed",
             "Requests refused for lack of room, by what there was too little of",
@@ -116,6 +126,8 @@ impl Metrics {
             shed: words(&shed, "reason", Shed::WORDS),
             denied: words(&denied, "reason", Denied::WORDS),
             reloads: words(&reloads, "result", Reload::WORDS),
+            spans,
+            spans_counted: OnceLock::new(),
             reloaded: catalog.gauge(
                 "pdbmux_config_last_reload_successful",
                 "Whether the configuration could be used when it was last read",
@@ -169,6 +181,13 @@ impl Metrics {
     /// Counts a request that was refused for who asks.
     pub fn denied(&self, why: Denied) {
         self.denied[why.at()].inc();
+    }
+
+    /// Counts spans by what became of them. Only where there are spans there are series of them, and
+    /// then all of them: that a counter rises is not seen where it was not there before.
+    pub fn spans(&self, fate: Fate, spans: u64) {
+        let counted = || words(&self.spans, "result", Fate::WORDS);
+        self.spans_counted.get_or_init(counted)[fate.at()].inc_by(spans);
     }
 
     /// Takes in that the configuration was read again.

@@ -14,9 +14,10 @@ use pdbmux_core::round::BackendId;
 use tokio::time::Instant;
 
 use crate::metrics::Route;
-use trace_context::TraceContext;
+use crate::spans::{Recording, Sink};
 
-pub(crate) use id::Ids;
+pub(crate) use id::{Ids, unique};
+pub(crate) use trace_context::TraceContext;
 
 /// The header that an id comes and goes by.
 pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -34,8 +35,10 @@ pub(crate) struct Request {
     pub(crate) uri: Uri,
     /// A token that says which one it is, here and at the backends, where requests have one.
     pub(crate) id: Option<HeaderValue>,
-    /// The trace that it is part of, if its client told one.
+    /// The trace that it is part of, if its client told one or it is to be part of one.
     trace: Option<Box<TraceContext>>,
+    /// Its span, if it is recorded.
+    recording: Option<Recording>,
     /// The counts of the place that answers it, once that is known.
     route: OnceLock<Arc<Route>>,
     /// Whom it was let in as, once it was and if that has a name.
@@ -67,17 +70,29 @@ pub(crate) struct Question {
 }
 
 impl Request {
-    /// A request with this head. It has an id if there is something that makes `ids`.
-    pub(crate) fn new<B>(head: &http::Request<B>, ids: Option<&Ids>, notes: Notes) -> Arc<Self> {
+    /// A request with this head. It has an id if there is something that makes `ids`, and may be
+    /// recorded if there is somewhere that spans go.
+    pub(crate) fn new<B>(
+        head: &http::Request<B>,
+        ids: Option<&Ids>,
+        notes: Notes,
+        spans: Option<&Sink>,
+    ) -> Arc<Self> {
         let headers = head.headers();
         let told = headers.get(X_REQUEST_ID).filter(|id| id::is_sane(id));
         let id = |ids: &Ids| told.cloned().unwrap_or_else(|| ids.next());
+        let told_trace = TraceContext::of(headers);
+        let (trace, recording) = match spans {
+            Some(sink) => sink.record(told_trace, headers),
+            None => (told_trace, None),
+        };
         Arc::new(Self {
             began: Instant::now(),
             method: head.method().clone(),
             uri: head.uri().clone(),
             id: ids.map(id),
-            trace: TraceContext::of(headers).map(Box::new),
+            trace: trace.map(Box::new),
+            recording,
             route: OnceLock::new(),
             user: OnceLock::new(),
             questions: match notes {
@@ -100,6 +115,11 @@ impl Request {
     /// Whom it was let in as, if that has a name.
     pub(crate) fn user(&self) -> Option<&str> {
         self.user.get().map(|user| &**user)
+    }
+
+    /// Its span, if it is recorded.
+    pub(crate) fn recording(&self) -> Option<&Recording> {
+        self.recording.as_ref()
     }
 
     /// What was asked for it, as far as that is noted.
@@ -155,6 +175,23 @@ pub(crate) fn count(count: impl FnOnce(&Route)) {
     current(|request| request.route().map(|route| count(route)));
 }
 
+/// Takes in how long a merge took for this task's request.
+pub(crate) fn merged(took: Duration) {
+    current(|request| {
+        if let Some(route) = request.route() {
+            route.merged(took);
+        }
+        if let Some(recording) = request.recording() {
+            recording.merged(took);
+        }
+    });
+}
+
+/// Looks at the span of this task's request, if that is recorded.
+pub(crate) fn recorded<T>(look: impl FnOnce(&Recording) -> T) -> Option<T> {
+    current(|request| request.recording().map(look)).flatten()
+}
+
 /// What a PuppetDB is told as `origin`: that it is pdbmux who asks, and for which request, if it works
 /// for one that has an id.
 pub(crate) fn origin() -> String {
@@ -162,14 +199,14 @@ pub(crate) fn origin() -> String {
     id.flatten().unwrap_or_else(|| "pdbmux".to_owned())
 }
 
-/// Tells a backend for which request it is asked.
-pub(crate) fn tell(headers: &mut HeaderMap) {
+/// Tells a backend for which request it is asked; `span` is that of the question, if it has one.
+pub(crate) fn tell(headers: &mut HeaderMap, span: Option<u64>) {
     current(|request| {
         if let Some(id) = &request.id {
             headers.insert(X_REQUEST_ID, id.clone());
         }
         if let Some(trace) = &request.trace {
-            trace.add_to(headers);
+            trace.add_to(headers, span.unwrap_or_else(unique));
         }
     });
 }

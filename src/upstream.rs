@@ -1,5 +1,7 @@
 //! The backends and how they are asked. Knows nothing of routes and merges.
 
+#[cfg(feature = "otlp")]
+mod apart;
 mod ask;
 mod client;
 mod credentials;
@@ -13,6 +15,7 @@ pub(crate) mod made;
 mod monitor;
 mod places;
 pub mod prober;
+mod question;
 mod release;
 mod room;
 mod shared;
@@ -30,6 +33,8 @@ use crate::config::{Access, BaseUrl, Config};
 use crate::descriptors;
 use crate::metrics::Metrics;
 
+#[cfg(feature = "otlp")]
+pub(crate) use apart::Apart;
 pub use ask::{Asked, Received, Turn};
 pub use client::TlsError;
 pub use credentials::CredentialsError;

@@ -8,7 +8,7 @@ mod setter;
 use super::access::keys as of_backends;
 use super::door::keys as door;
 use super::value;
-use super::{Config, CoreDumps, Detection, Listen, backend, duration, listen};
+use super::{Config, CoreDumps, Detection, Listen, backend, duration, listen, otlp};
 
 pub(super) use setter::{SetScalar, Setter};
 
@@ -427,6 +427,9 @@ pub static KEYS: &[Key] = &[
         duration::format,
         "How long a request takes that is warned of, with the time of each backend; 0 warns of none.",
     ),
+    otlp::ENDPOINT,
+    otlp::HEADERS,
+    otlp::SAMPLE,
     beside!(
         core_dumps,
         "BOOL",

@@ -51,7 +51,7 @@ pub struct Loaded {
     clamped: Option<String>,
     /// A variable that should hold a secret and is not set.
     unset: Option<String>,
-    /// A key of the door that is set, and one that it needs.
+    /// A key that is set, and one that it needs.
     lacking: Option<(&'static str, &'static str)>,
 }
 
@@ -202,7 +202,9 @@ impl Loaded {
         let general = self.config.access.look_up(env);
         let backends = self.config.backends.iter_mut();
         let own: Vec<_> = backends.map(|it| it.access.look_up(env)).collect();
-        self.unset = own.into_iter().chain([general]).flatten().next();
+        let collector = self.config.otlp.access.look_up(env);
+        let all = own.into_iter().chain([general, collector]);
+        self.unset = all.flatten().next();
         if let Some(variable) = &self.unset {
             let note = ConfigError::NoVariable(variable.clone());
             self.notes.push(note.to_string());
@@ -224,11 +226,13 @@ impl Loaded {
     /// Serves by TLS alone where nobody asks for anything else, and finds what is set to no effect:
     /// only serving needs that to be right.
     fn look_at_door(&mut self) {
-        let Config { listen, door, .. } = &mut self.config;
+        let Config {
+            listen, door, otlp, ..
+        } = &mut self.config;
         if !door.tls_listen.is_empty() && !self.given.contains_key("listen") {
             listen.clear();
         }
-        self.lacking = door.lacking();
+        self.lacking = door.lacking().or_else(|| otlp.lacking());
         if let Some((key, lacking)) = self.lacking {
             let note = ConfigError::Lacking { key, lacking };
             self.notes.push(note.to_string());

@@ -9,6 +9,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::duration::DurationError;
 use super::listen::ListenError;
+use super::url::UrlError;
 use super::{AccessLog, Coding, CoreDumps, Detection, LogFormat, Partial, Protocol, RequestIds};
 
 /// What `merge` may be, in the order it is shown.
@@ -94,6 +95,15 @@ pub enum ValueError {
     /// A user that cannot be sent.
     #[error("holds a colon or a control character, which no user's name may")]
     NotUser,
+    /// Not a part of a whole.
+    #[error("is not a number from 0 to 1")]
+    NotRatio,
+    /// What it sets is not in this build.
+    #[error("needs a build of pdbmux with the cargo feature {0}, which this one is not")]
+    NotBuilt(&'static str),
+    /// Not a base URL.
+    #[error(transparent)]
+    Url(#[from] UrlError),
     /// Not a duration.
     #[error(transparent)]
     Duration(#[from] DurationError),

@@ -185,7 +185,7 @@ mod tests {
             .header(header.0, header.1)
             .body(())
             .unwrap();
-        let request = request::Request::new(&head, None, Notes::Off);
+        let request = request::Request::new(&head, None, Notes::Off, None);
         let admitted = request.follow(door.admit(&peer, head.headers())).await;
         assert_eq!(admitted.is_ok(), request.user().is_some());
         request.user().map(str::to_owned)

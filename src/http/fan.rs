@@ -293,7 +293,7 @@ impl App {
                 (round, merged)
             })
             .await;
-            request::count(|route| route.merged(began.elapsed()));
+            request::merged(began.elapsed());
             if !merged.damaged.is_empty() {
                 let (now, room) = (&merged.damaged, Room::unbounded());
                 damaged.extend_from_slice(now);

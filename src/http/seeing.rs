@@ -15,6 +15,7 @@ use super::respond::{self, PartialRefused};
 use crate::config::{Config, Group, RequestIds};
 use crate::metrics::{self, Answered, Held, Metrics, Place, Status, Tier};
 use crate::request::{Ids, Notes, Request};
+use crate::spans::Sink;
 use access::AccessLog;
 
 /// Who looks at requests.
@@ -26,6 +27,8 @@ pub(crate) struct Seeing {
     /// `None` if requests have no ids.
     ids: Option<Ids>,
     access: AccessLog,
+    /// Where spans go, if they do.
+    spans: Option<Sink>,
     /// From how long on a request is slow; `None` if none is.
     slow: Option<Duration>,
 }
@@ -80,8 +83,8 @@ enum End {
 }
 
 impl Seeing {
-    /// As it is configured.
-    pub(crate) fn new(config: &Config, metrics: &Arc<Metrics>) -> Arc<Self> {
+    /// As it is configured, with somewhere that spans go, or without.
+    pub(crate) fn new(config: &Config, metrics: &Arc<Metrics>, spans: Option<Sink>) -> Arc<Self> {
         let named = |group: Group<'_>| Named {
             name: group.name.to_owned(),
             members: group.members.iter().map(|it| it.name.clone()).collect(),
@@ -91,6 +94,7 @@ impl Seeing {
             backends: config.groups().into_iter().map(named).collect(),
             ids: (config.request_ids == RequestIds::On).then(Ids::default),
             access: AccessLog::of(config.access_log),
+            spans,
             slow: (!config.slow_query.is_zero()).then_some(config.slow_query),
         })
     }
@@ -104,7 +108,7 @@ impl Seeing {
         Watch {
             seeing: Arc::clone(self),
             peer: Arc::clone(peer),
-            request: Request::new(head, self.ids.as_ref(), notes),
+            request: Request::new(head, self.ids.as_ref(), notes, self.spans.as_ref()),
             head: None,
             length: None,
             bytes: 0,
@@ -123,9 +127,14 @@ impl Seeing {
         crate::request::found(self.metrics.route(place));
     }
 
-    fn told(&self, headers: &HeaderMap) -> Option<Box<Told>> {
+    /// Whether it is told of every request, or may be when that has ended.
+    fn tells_of(&self, request: &Request) -> bool {
+        self.slow.is_some() || self.access.is_on() || request.recording().is_some()
+    }
+
+    fn told(&self, request: &Request, headers: &HeaderMap) -> Option<Box<Told>> {
         let mut missing = respond::missing(headers).iter().peekable();
-        let is_wanted = self.slow.is_some() || self.access.is_on() || missing.peek().is_some();
+        let is_wanted = self.tells_of(request) || missing.peek().is_some();
         is_wanted.then(|| {
             Box::new(Told {
                 tier: respond::tier(headers),
@@ -170,7 +179,7 @@ impl Watch {
             status: response.status(),
             how: how(&response),
             after: self.request.began.elapsed(),
-            told: self.seeing.told(response.headers()),
+            told: self.seeing.told(&self.request, response.headers()),
         });
         self.count(response.headers());
         self.length = response.body().size_hint().exact();
@@ -236,10 +245,14 @@ impl Drop for Watch {
         let seeing = &self.seeing;
         let is_slow = seeing.slow.is_some_and(|slow| duration >= slow);
         let is_partial = self.head.as_ref().is_some_and(Head::is_partial);
-        if !(is_slow || is_partial || seeing.access.is_on()) {
+        let recording = self.request.recording();
+        if !(is_slow || is_partial || seeing.access.is_on() || recording.is_some()) {
             return;
         }
         let story = Arc::new(self.story(duration));
+        if let Some(recording) = recording {
+            recording.served(&story, self.route(), duration);
+        }
         seeing.access.write(&story);
         if is_partial {
             seeing.metrics.recent().keep_partial(&story);
@@ -265,7 +278,7 @@ mod tests {
             slow_query,
             ..Config::default()
         };
-        let seeing = Seeing::new(&config, &metrics);
+        let seeing = Seeing::new(&config, &metrics, None);
         let peer = Door::of(&config).peer(([127, 0, 0, 1], 1).into());
         for answer in answers {
             let head = http::Request::get("/pdb/query/v4/nodes").body(()).unwrap();

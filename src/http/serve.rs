@@ -32,9 +32,11 @@ use super::respond;
 use super::rounds::Rounds;
 use super::seeing::Seeing;
 use super::server::Patience;
+use crate::collector;
 use crate::config::Config;
 use crate::descriptors;
 use crate::metrics::{self, Denied, Metrics, Shed};
+use crate::spans::Sink;
 use crate::upstream::{Asked, Failure, Freshness, Lack, Upstream};
 
 /// Everything that a request needs.
@@ -44,6 +46,7 @@ pub(crate) struct App {
     pub(super) settings: Arc<Settings>,
     pub(super) upstream: Arc<Upstream>,
     pub(super) seeing: Arc<Seeing>,
+    spans: Option<Sink>,
     pub(super) freshness: Arc<Freshness>,
     pub(super) addresses: Addresses,
     pub(super) translations: Arc<Translations>,
@@ -97,11 +100,16 @@ impl App {
             freshness.take_over(&like.freshness);
             estates.take_over(&like.estates);
         }
+        let spans = match before {
+            Some(before) if before.config.otlp == config.otlp => before.spans.clone(),
+            Some(_) | None => collector::start(&config.otlp, metrics),
+        };
         Arc::new(Self {
             settings,
             estates,
             freshness,
-            seeing: Seeing::new(&config, metrics),
+            seeing: Seeing::new(&config, metrics, spans.clone()),
+            spans,
             addresses: Addresses::new(upstream.addresses()),
             translations: like.map_or_else(Arc::default, |like| Arc::clone(&like.translations)),
             rounds: before.map_or_else(Arc::default, |before| Arc::clone(&before.rounds)),
@@ -169,6 +177,13 @@ impl App {
     /// What is counted in this process.
     pub(crate) fn metrics(&self) -> &Arc<Metrics> {
         &self.seeing.metrics
+    }
+
+    /// Waits until all spans are sent of what has ended.
+    pub(crate) async fn flush_spans(&self) {
+        if let Some(spans) = &self.spans {
+            spans.flush().await;
+        }
     }
 
     /// Tells those who ask that this process is about to end.

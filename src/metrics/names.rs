@@ -139,6 +139,20 @@ words! {
     }
 }
 
+words! {
+    /// What became of a span.
+    Fate {
+        /// The collector has taken it.
+        Exported = "exported",
+        /// Too many waited already.
+        Dropped = "dropped",
+        /// The collector does not want it.
+        Refused = "refused",
+        /// The collector was away when pdbmux was told to send spans elsewhere.
+        Unsent = "unsent",
+    }
+}
+
 /// How whole an answer was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answered {

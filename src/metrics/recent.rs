@@ -9,6 +9,9 @@ use serde::Serialize;
 
 use super::lock;
 
+/// The status that is written where a client left before there was one. Nobody is ever sent it.
+pub(crate) const LEFT: u16 = 499;
+
 /// How many of each kind are kept.
 const KEPT: usize = 50;
 
@@ -146,4 +149,39 @@ impl Ring {
 /// A duration in seconds, to a tenth of a millisecond.
 pub(crate) fn seconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 10_000.0).round() / 10_000.0
+}
+
+/// A path with a query, but for the value of a token, which is a password.
+pub(crate) fn without_tokens(target: &str) -> String {
+    let Some((path, query)) = target.split_once('?') else {
+        return target.to_owned();
+    };
+    let pairs = query.split('&').map(|pair| match pair.split_once('=') {
+        Some((name, _)) if is_token(name) => format!("{name}=..."),
+        _ => pair.to_owned(),
+    });
+    format!("{path}?{}", pairs.collect::<Vec<_>>().join("&"))
+}
+
+fn is_token(name: &str) -> bool {
+    let name = percent_encoding::percent_decode_str(name).decode_utf8_lossy();
+    name.eq_ignore_ascii_case("token")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_told_but_for_a_token() {
+        for (target, told) in [
+            ("/pdb/query/v4/nodes", "/pdb/query/v4/nodes"),
+            ("/a%2Fb?query=%5B%5D", "/a%2Fb?query=%5B%5D"),
+            ("/a?token=secret&b=1", "/a?token=...&b=1"),
+            ("/a?b&%74OKEN=secret", "/a?b&%74OKEN=..."),
+            ("/a?tokens=1&", "/a?tokens=1&"),
+        ] {
+            assert_eq!(without_tokens(target), told);
+        }
+    }
 }

@@ -215,6 +215,11 @@ impl Route {
         self.duration.get_or_init(duration).observe(after);
     }
 
+    /// The row of the table of routes, or another word for the place.
+    pub fn label(&self) -> &'static str {
+        self.label
+    }
+
     /// Whether some answers of it are kept in the cache.
     pub fn is_cached(&self) -> bool {
         self.caching == Caching::Kept

@@ -58,6 +58,7 @@ fn used() -> Arc<Metrics> {
     route.merged(Duration::from_micros(200));
     route.doubted(Doubt::OneBackend.reason());
     metrics.shed(Shed::Memory);
+    metrics.spans(Fate::Exported, 1);
     metrics.learn_estate(Estate {
         when: SystemTime::now(),
         nodes: 5,

@@ -30,12 +30,12 @@ impl Ids {
 }
 
 /// A number that nobody else has made, as far as chance allows.
-pub(super) fn unique() -> u64 {
+pub(crate) fn unique() -> u64 {
     RandomState::new().hash_one(())
 }
 
 /// `number` as 16 digits.
-pub(super) fn hex(number: u64) -> [u8; 16] {
+fn hex(number: u64) -> [u8; 16] {
     let mut digits = [0; 16];
     for (two, byte) in digits.chunks_exact_mut(2).zip(number.to_be_bytes()) {
         let digit = |half: u8| b"0123456789abcdef"[usize::from(half)];

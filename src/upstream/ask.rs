@@ -21,7 +21,7 @@ use crate::config::Coding;
 use crate::metrics::Outcome;
 use crate::request;
 
-const AGENT: &str = concat!("pdbmux/", env!("CARGO_PKG_VERSION"));
+pub(super) const AGENT: &str = concat!("pdbmux/", env!("CARGO_PKG_VERSION"));
 
 /// Room made for a body before any of it came, whatever length it claims to have.
 const FIRST_ROOM: usize = 1 << 20;
@@ -245,28 +245,29 @@ impl Upstream {
         since: Instant,
     ) -> Result<Response<Incoming>, Failure> {
         // Apart from the wait for a place.
-        let (mut counted, began) = (member.counts.asked(), Instant::now());
+        let (mut question, began) = (self.asks(member, sent), Instant::now());
         let limits = Limits::since(since, member.timeout);
-        let mut response = match self.send(member, sent, limits).await {
+        let mut response = match self.send(member, sent, limits, question.span()).await {
             Ok(response) => response,
             Err(failure) => {
-                counted.ends(failure.outcome());
+                question.ends(failure.outcome());
                 return Err(failure);
             }
         };
-        counted.head(began.elapsed());
+        question.head(response.status().as_u16(), began.elapsed());
         response.body_mut().place = Some(place);
         let status = effective_status(response.status().as_u16());
         response
             .body_mut()
-            .counted(counted, Outcome::of_status(status));
+            .counted(question, Outcome::of_status(status));
         *response.status_mut() = status
             .try_into()
             .map_err(|error| Failure::Unsendable(http::Error::from(error)))?;
         Ok(response)
     }
 
-    /// Sends a request and waits for the head of its answer, within `limits`.
+    /// Sends a request and waits for the head of its answer, within `limits`. `span` is that of the
+    /// question, if it is recorded.
     ///
     /// The headers are pdbmux's own: a client's `Accept` or `Accept-Encoding` would change what
     /// comes back (trap T62).
@@ -275,6 +276,7 @@ impl Upstream {
         member: &Member,
         sent: &Sent,
         limits: Limits,
+        span: Option<u64>,
     ) -> Result<Response<Incoming>, Failure> {
         let Member {
             url,
@@ -301,7 +303,7 @@ impl Upstream {
                 .body(Full::from(body)),
         };
         let mut request = request.map_err(Failure::Unsendable)?;
-        request::tell(request.headers_mut());
+        request::tell(request.headers_mut(), span);
         let told = credentials.add_to(request.headers_mut());
         told.map_err(Failure::Credentials)?;
         let answered = connections.send(url, request, limits).await;

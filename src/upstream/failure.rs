@@ -3,8 +3,9 @@
 use std::error::Error;
 use std::time::Duration;
 
-use super::client::TlsError;
+use super::client::{Tls, TlsError, has_ended};
 use super::credentials::CredentialsError;
+use crate::config::{BaseUrl, Protocol};
 use crate::gzip;
 use crate::metrics::{Outcome, TakeOver};
 
@@ -80,6 +81,25 @@ pub enum Lack {
 }
 
 impl Failure {
+    /// The same, as one of TLS where that is to blame; it is of whoever is at `url`.
+    pub(super) fn explained(self, tls: &Tls, url: &BaseUrl) -> Self {
+        let (trouble, has_ended) = match &self {
+            Self::Unconnected(error) => (tls.explain(&**error), false),
+            Self::Unanswered(error) => (tls.explain(error), has_ended(error)),
+            _ => return self,
+        };
+        match trouble {
+            Some(trouble) => Self::Tls(trouble),
+            None if has_ended && url.is_secure() && tls.shows_nothing() => {
+                Self::Tls(TlsError::Ended)
+            }
+            None if has_ended && !url.is_secure() && tls.protocol() == Protocol::Http2 => {
+                Self::NoHttp2
+            }
+            None => self,
+        }
+    }
+
     /// As what it is counted.
     pub fn outcome(&self) -> Outcome {
         match self {

@@ -329,7 +329,7 @@ impl Upstream {
         let result = match place {
             Ok(place) => self.begin(member, &sent, place, began).await,
             Err(failure) => {
-                member.counts.asked().ends(failure.outcome());
+                self.asks(member, &sent).ends(failure.outcome());
                 Err(failure)
             }
         };

@@ -11,9 +11,10 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::task::coop;
 
 use super::places::Place;
+use super::question::Question;
 use super::{Failure, client};
 use crate::gzip::Gunzip;
-use crate::metrics::{Asking, Outcome};
+use crate::metrics::Outcome;
 
 /// The body of an answer as it arrives, decompressed. An error in it is the last that it gives.
 #[derive(Debug)]
@@ -27,10 +28,10 @@ pub struct Incoming {
     pub(super) place: Option<Place>,
 }
 
-/// The count of the question that is answered, and what it is counted as once the body is whole.
+/// The question that is answered, and what it has come to once the body is whole.
 #[derive(Debug)]
 struct Counted {
-    asking: Asking,
+    asking: Question,
     whole: Outcome,
 }
 
@@ -73,8 +74,8 @@ impl Incoming {
         ))
     }
 
-    /// Counts the question under `asking`, as `whole` if the body comes to its end.
-    pub(super) fn counted(&mut self, mut asking: Asking, whole: Outcome) {
+    /// Takes in whose answer it is; that has come to `whole` if the body comes to its end.
+    pub(super) fn counted(&mut self, mut asking: Question, whole: Outcome) {
         if self.sent.is_end_stream() {
             asking.ends(whole);
         }

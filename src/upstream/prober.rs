@@ -123,7 +123,7 @@ impl Upstream {
             body: None,
         };
         let limits = Limits::of_probe(wait);
-        let response = self.send(self.member(member), &sent, limits).await?;
+        let response = self.send(self.member(member), &sent, limits, None).await?;
         let status = response.status();
         if status != StatusCode::OK {
             return Ok((status.as_u16(), Vec::new()));

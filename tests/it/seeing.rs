@@ -4,6 +4,8 @@ mod certificates;
 mod ids;
 mod logs;
 mod origin;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod scrape;
 mod site;
 

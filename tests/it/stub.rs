@@ -36,6 +36,9 @@ pub(crate) struct Seen {
     /// In their order, names in lower case.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
+    /// The body as it came.
+    #[cfg_attr(not(feature = "otlp"), expect(dead_code, reason = "all else is text"))]
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Seen {
@@ -374,7 +377,8 @@ async fn serve(mut stream: TcpStream, script: Arc<Script>) {
             method: words.next().unwrap(),
             target: words.next().unwrap(),
             headers,
-            body: String::from_utf8(body).unwrap(),
+            body: String::from_utf8_lossy(&body).into_owned(),
+            bytes: body,
         };
         let answer = script.take(seen);
         let under_way = UnderWay(&script);

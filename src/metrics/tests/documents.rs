@@ -53,6 +53,7 @@ fn the_documentation_explains_the_words_of_every_label() {
         Method::WORDS,
         Status::WORDS,
         Reload::WORDS,
+        Fate::WORDS,
     ];
     let states = State::ALL.map(State::name);
     let doubts = Doubt::ALL.map(Doubt::reason);

@@ -111,7 +111,7 @@ impl Tls {
     }
 
     /// What is to be spoken, if the other side can.
-    pub(super) fn protocol(&self) -> Protocol {
+    pub(in crate::upstream) fn protocol(&self) -> Protocol {
         self.protocol
     }
 

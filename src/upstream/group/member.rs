@@ -9,13 +9,13 @@ use rustls::RootCertStore;
 use tokio::time::Instant;
 
 use super::super::Upstream;
-use super::super::client::{Connections, Connector, Resolve, Tls, TlsError, has_ended};
+use super::super::client::{Connections, Connector, Resolve, Tls};
 use super::super::credentials::Credentials;
 use super::super::failure::Failure;
 use super::super::places::{Place, Places, Stay};
 use super::super::release::Release;
 use super::super::sockets::Sockets;
-use crate::config::{Access, BackendConfig, BaseUrl, Coding, Config, Protocol};
+use crate::config::{Access, BackendConfig, BaseUrl, Coding, Config};
 use crate::metrics::{self, Metrics};
 
 /// One PuppetDB by its place.
@@ -151,20 +151,6 @@ impl Member {
 
     /// The same failure, as one of TLS where that is to blame.
     pub(in crate::upstream) fn explain(&self, failure: Failure) -> Failure {
-        let (trouble, has_ended) = match &failure {
-            Failure::Unconnected(error) => (self.tls.explain(&**error), false),
-            Failure::Unanswered(error) => (self.tls.explain(error), has_ended(error)),
-            _ => return failure,
-        };
-        match trouble {
-            Some(trouble) => Failure::Tls(trouble),
-            None if has_ended && self.url.is_secure() && self.tls.shows_nothing() => {
-                Failure::Tls(TlsError::Ended)
-            }
-            None if has_ended && !self.url.is_secure() && self.wanted() == Protocol::Http2 => {
-                Failure::NoHttp2
-            }
-            None => failure,
-        }
+        failure.explained(&self.tls, &self.url)
     }
 }

@@ -174,6 +174,9 @@ const SPECIFIED: &[(&str, &str, &str, Option<&str>, &str)] = &[
     ("", "request_ids", "PDBMUX_REQUEST_IDS", None, "false"),
     ("", "access_log", "PDBMUX_ACCESS_LOG", None, "off"),
     ("", "slow_query", "PDBMUX_SLOW_QUERY", None, "0s"),
+    ("", "otlp_endpoint", "PDBMUX_OTLP_ENDPOINT", None, ""),
+    ("", "otlp_headers", "PDBMUX_OTLP_HEADERS", None, ""),
+    ("", "otlp_sample", "PDBMUX_OTLP_SAMPLE", None, ""),
     ("", "core_dumps", "PDBMUX_CORE_DUMPS", None, "false"),
 ];
 

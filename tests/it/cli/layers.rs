@@ -22,6 +22,8 @@ fn samples(key: &Key) -> [&'static str; 3] {
         "SECRET" => ["env:FILE", "file:/variable", "env:FLAG"],
         "BOOL" => ["false", "true", "false"],
         "FILE" | "PATH" => ["/file", "/variable", "/flag"],
+        "URL" => ["http://f", "https://v:1/x", "http://g"],
+        "RATIO" => ["0.25", "0.5", "1"],
         "FORMAT" => ["json", "text", "json"],
         "FILTER" => ["warn", "debug", "error"],
         other => panic!("no samples of {other}"),
@@ -37,7 +39,9 @@ fn in_file(key: &Key, text: &str) -> String {
 
 #[test]
 fn r263_r285_each_layer_wins_over_the_ones_below_it() {
-    for key in KEYS {
+    // A build that cannot do what a key is for does not take it.
+    let is_built = |key: &&Key| cfg!(feature = "otlp") || !key.name.starts_with("otlp_");
+    for key in KEYS.iter().filter(is_built) {
         let [file, variable, flag] = samples(key);
         for layers in 0..8 {
             let (by_file, by_env, by_flag) = (layers & 1 > 0, layers & 2 > 0, layers & 4 > 0);

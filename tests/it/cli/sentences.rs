@@ -182,6 +182,57 @@ fn serving_without_a_secret_is_one_sentence() {
     );
 }
 
+#[cfg(feature = "otlp")]
+#[test]
+fn what_no_collector_of_traces_can_be_is_one_sentence() {
+    for (variable, value, why) in [
+        (
+            "PDBMUX_OTLP_ENDPOINT",
+            "collector:4318",
+            "otlp_endpoint \"collector:4318\" (PDBMUX_OTLP_ENDPOINT) has no scheme: write \
+             http://host:port or https://host:port",
+        ),
+        (
+            "PDBMUX_OTLP_SAMPLE",
+            "10%",
+            "otlp_sample \"10%\" (PDBMUX_OTLP_SAMPLE) is not a number from 0 to 1",
+        ),
+        (
+            "PDBMUX_OTLP_HEADERS",
+            "x-token=hush",
+            "otlp_headers (not shown: it may hold a password) (PDBMUX_OTLP_HEADERS) is neither \
+             file:PATH nor env:NAME: what is in them is not taken here",
+        ),
+    ] {
+        let dir = tempdir().unwrap();
+        let line = sentence(program(&dir).env(variable, value), &dir);
+        assert_eq!(line, why);
+    }
+    let dir = tempdir().unwrap();
+    let mut command = program(&dir);
+    command.env("PDBMUX_BACKENDS", "a=http://h");
+    command.env("PDBMUX_OTLP_SAMPLE", "0.1");
+    assert_eq!(
+        sentence(&mut command, &dir),
+        "otlp_sample is set and otlp_endpoint is not, which it needs"
+    );
+}
+
+#[cfg(not(feature = "otlp"))]
+#[test]
+fn a_build_that_tells_no_collector_of_traces_says_so() {
+    for (key, value) in [
+        ("otlp_endpoint", "http://collector:4318"),
+        ("otlp_headers", "x-token=env:TOKEN"),
+        ("otlp_sample", "0.1"),
+    ] {
+        let (dir, variable) = (tempdir().unwrap(), format!("PDBMUX_{}", key.to_uppercase()));
+        let line = sentence(program(&dir).env(&variable, value), &dir);
+        let why = "needs a build of pdbmux with the cargo feature otlp, which this one is not";
+        assert_eq!(line, format!("{key} \"{value}\" ({variable}) {why}"));
+    }
+}
+
 #[test]
 fn serving_without_a_backend_is_one_sentence() {
     let dir = tempdir().unwrap();

@@ -11,7 +11,7 @@ use crate::stub::{Answer, Stub};
 use crate::tls::{Authority, Ends, Files};
 
 /// A running program, killed with the test, and what it writes.
-struct Running {
+pub(super) struct Running {
     child: Child,
     address: String,
     out: Box<dyn BufRead>,
@@ -20,7 +20,7 @@ struct Running {
 
 impl Running {
     /// Starts it in front of a backend that refuses connections.
-    fn start(env: &[(&str, &str)]) -> Self {
+    pub(super) fn start(env: &[(&str, &str)]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_pdbmux"))
             .env_clear()
             .env("PDBMUX_BACKENDS", "pdb-a=http://127.0.0.1:1")
@@ -47,7 +47,7 @@ impl Running {
     }
 
     /// Asks with these header lines; what came.
-    fn ask(&self, target: &str, headers: &str) -> String {
+    pub(super) fn ask(&self, target: &str, headers: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let head = format!("GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n");
         stream
@@ -64,13 +64,23 @@ impl Running {
     }
 
     /// The next line of the log that holds `text`.
-    fn logged(&mut self, text: &str) -> String {
+    pub(super) fn logged(&mut self, text: &str) -> String {
         loop {
             let line = next(&mut self.log).expect("it logged no such line");
             if line.contains(text) {
                 return line;
             }
         }
+    }
+
+    /// What is left of the log once it was told to end and has.
+    #[cfg(feature = "otlp")]
+    pub(super) fn ended(&mut self) -> String {
+        let id = self.child.id().to_string();
+        Command::new("kill").arg(id).status().unwrap();
+        let mut rest = String::new();
+        self.log.read_to_string(&mut rest).unwrap();
+        rest
     }
 
     /// What is left of standard output once it is killed.
