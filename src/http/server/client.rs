@@ -37,7 +37,8 @@ const CONNECTION_WINDOW: u32 = MAX_STREAMS * STREAM_WINDOW;
 /// What waits to be sent of one answer before more of it is made, in bytes: beyond that a slow client
 /// slows the backends.
 const SEND_BUFFER: usize = 64 << 10;
-/// How long a client has to take in that its connection ends, once nothing is asked on it.
+/// How long a client has to take in that its connection ends, once nothing is asked on it, or to ask
+/// the first on a new one.
 const GOODBYE: Duration = Duration::from_secs(1);
 
 /// A connection that was accepted, beside its stream.
@@ -112,7 +113,8 @@ impl Client {
         drop(self.inside);
     }
 
-    /// What the client begins with; `None` if it does not begin.
+    /// What the client begins with; `None` if it does not begin. What it sends on a connection that
+    /// was just made is still answered where no more are taken: nobody else would.
     async fn begun<S>(
         &self,
         stream: &mut Watched<S>,
@@ -121,10 +123,14 @@ impl Client {
     where
         S: AsyncRead + Unpin,
     {
+        let late = async {
+            self.closing.cancelled().await;
+            tokio::time::sleep(GOODBYE).await;
+        };
         let protocol = tokio::select! {
             protocol = stream.protocol() => protocol,
             () = patience => return None,
-            () = self.closing.cancelled() => return None,
+            () = late => return None,
             () = self.leave.cancelled() => return None,
         };
         protocol.inspect_err(ended_badly).ok()
@@ -155,6 +161,8 @@ impl Client {
             .serve_connection(TokioIo::new(stream), service);
         let mut connection = pin!(connection);
         let ended = tokio::select! {
+            // First: a connection that is told to end before it has read anything closes at once.
+            biased;
             ended = connection.as_mut() => ended,
             () = self.closing.cancelled() => {
                 connection.as_mut().graceful_shutdown();
