@@ -10,15 +10,16 @@ use pdbmux_e2e::cores;
 use pdbmux_e2e::daemon::pdbmux;
 use pdbmux_e2e::http::Client;
 use pdbmux_e2e::load::{Batch, deliver};
-use pdbmux_e2e::oracle::estates::{Copy, Node, State};
+use pdbmux_e2e::oracle::estates::{Copy, Node, State, enlarged};
 use pdbmux_e2e::postgres::Locale;
 use pdbmux_e2e::puppetdb::Java;
 use pdbmux_e2e::rig::{Plan, Rig};
 use pdbmux_e2e::settings::{Lifetime, Settings};
 
 const USAGE: &str =
-    "usage: cost [--nodes N] [--turns N] [--layout split|one]... [--bin PATH] [--part] [--keep]
+    "usage: cost [--nodes N] [--files N] [--turns N] [--layout split|one]... [--bin PATH] [--part] [--keep]
   --nodes N       how many nodes both backends hold (5000)
+  --files N       how many files there are in each catalog beside 6 other resources (60)
   --turns N       how often each is asked each question (15)
   --layout NAME   who owns them: split, each of them about half, at random; one, the first all
   --bin PATH      the pdbmux to test (the newest build in target)
@@ -46,6 +47,7 @@ const RUNS: [u32; 2] = [1000, 700];
 #[derive(Debug)]
 struct Options {
     nodes: u32,
+    files: u32,
     turns: usize,
     layouts: Vec<String>,
     is_parted: bool,
@@ -68,7 +70,7 @@ fn run() -> Result<()> {
     let plan = Plan::new(&settings)?;
     let rig = plan.complete(settings.lifetime)?;
     for layout in &options.layouts {
-        fill(&plan, &rig, layout, options.nodes)?;
+        fill(&plan, &rig, layout, &options)?;
         let variables = [("PDBMUX_MERGE", "exact"), ("PDBMUX_FACTS_TTL", "0")];
         let daemon = pdbmux(&settings, &rig.backends, &variables)?;
         let [a, b] = rig.backends.each_ref().map(|one| &one.client);
@@ -90,8 +92,9 @@ fn run() -> Result<()> {
 }
 
 /// Loads the nodes into both backends, unless they are there already.
-fn fill(plan: &Plan, rig: &Rig, layout: &str, nodes: u32) -> Result<()> {
-    let fingerprint = format!("cost {layout} {nodes}");
+fn fill(plan: &Plan, rig: &Rig, layout: &str, options: &Options) -> Result<()> {
+    let Options { nodes, files, .. } = *options;
+    let fingerprint = format!("cost {layout} {nodes} {files}");
     if plan.holds(&fingerprint) {
         return Ok(());
     }
@@ -119,7 +122,11 @@ fn fill(plan: &Plan, rig: &Rig, layout: &str, nodes: u32) -> Result<()> {
         let of_copy = |copy: Copy| -> Result<_> {
             Ok(Batch {
                 client: clients[copy.holder],
-                commands: node.commands(copy)?,
+                commands: node
+                    .commands(copy)?
+                    .into_iter()
+                    .map(|command| enlarged(command, files))
+                    .collect::<Result<_>>()?,
             })
         };
         let [older, newer] = [1 - owner, owner].map(|holder| of_copy(copies[holder]));
@@ -165,6 +172,7 @@ fn medians<const N: usize>(
 fn options(settings: &mut Settings) -> Result<Options> {
     let mut options = Options {
         nodes: 5000,
+        files: 60,
         turns: 15,
         layouts: Vec::new(),
         is_parted: false,
@@ -178,6 +186,7 @@ fn options(settings: &mut Settings) -> Result<Options> {
         };
         match name.as_str() {
             "--nodes" => options.nodes = value()?.parse().context("--nodes needs a number")?,
+            "--files" => options.files = value()?.parse().context("--files needs a number")?,
             "--turns" => options.turns = value()?.parse().context("--turns needs a number")?,
             "--layout" => options.layouts.push(value()?),
             "--bin" => settings.binary = Some(value()?.into()),

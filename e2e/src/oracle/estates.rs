@@ -13,6 +13,8 @@ use crate::estate::{Command, moment};
 use crate::postgres::Locale;
 use crate::rig::Size;
 
+pub use catalog::enlarged;
+
 /// Names of the backends in configured order.
 pub const HOLDERS: [&str; 3] = ["a", "b", "c"];
 

@@ -1,5 +1,6 @@
 //! `replace_catalog` version 9 and `replace_catalog_inputs` version 1.
 
+use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
 use super::facts::producer;
@@ -74,6 +75,28 @@ pub(super) fn command(node: &Node, copy: Copy, run: u32) -> Command {
         "resources": resources,
     });
     node.command("replace_catalog", "9", produced, body.to_string())
+}
+
+/// The command with so many files more in its catalog, if it has one: the same on each node, as most
+/// of what a site's nodes have is.
+pub fn enlarged(command: Command, files: u32) -> Result<Command> {
+    if command.name != "replace_catalog" {
+        return Ok(command);
+    }
+    let mut body: Value = serde_json::from_str(&command.body)?;
+    let resources = body["resources"].as_array_mut();
+    let resources = resources.context("a catalog without resources")?;
+    resources.extend((0..files).map(|number| {
+        let title = format!("/etc/site.d/{number:03}.conf");
+        resource(
+            "File",
+            &title,
+            100 + number,
+            &json!({"ensure": "file", "mode": "0644"}),
+        )
+    }));
+    let body = body.to_string();
+    Ok(Command { body, ..command })
 }
 
 /// What the catalog was compiled from; of every other node.
