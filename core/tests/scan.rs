@@ -121,10 +121,13 @@ fn record_array() -> impl Strategy<Value = String> {
 /// before. Some vary, some are longer by what comes before their end, and now and then a member is
 /// missing.
 fn neighbours() -> impl Strategy<Value = String> {
-    let member = (key(), blanks(), value(), "[0-9]{0,2}", value());
+    let first = prop_oneof![like("-?(0|[1-9][0-9]{0,3})"), value()];
+    let member = (key(), blanks(), first, "[0-9]{0,2}", value());
     let member = member.prop_map(|(key, blank, value, more, another)| {
         let longer = match value.strip_suffix('"') {
             Some(value) => format!("{value}{more}\""),
+            // Behind a zero no digit may come.
+            None if matches!(&*value, "0" | "-0") => value.clone(),
             None if value.ends_with(|c: char| c.is_ascii_digit()) => value.clone() + &more,
             None => value.clone(),
         };

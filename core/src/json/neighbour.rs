@@ -68,8 +68,9 @@ impl Neighbour {
         member < MEMBERS && self.repeating >> member & 1 == 1
     }
 
-    /// Compares what is at `at` of `text`, from the record's member `member` on, which [`repeats`](Self::repeats), with those of
-    /// the last record that may come again. The fields of the members that are the same are set.
+    /// Compares what is at `at` of `text`, from the record's member `member` on, which
+    /// [`repeats`](Self::repeats), with those of the last record that may come again. The fields of the
+    /// members that are the same are set.
     ///
     /// A member is the same if the byte behind it is, too: that one ends a number.
     #[inline(always)]
