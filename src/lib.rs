@@ -12,6 +12,7 @@ pub mod demo;
 pub mod descriptors;
 pub mod drift;
 mod flight;
+pub mod freed_memory;
 mod gzip;
 mod http;
 pub mod listener;

@@ -13,7 +13,7 @@ use pdbmux::drift::{self, Moves, Question, Verdict};
 use pdbmux::listener::{Audience, Listener};
 use pdbmux::log;
 use pdbmux::names::Names;
-use pdbmux::{core_dumps, demo, descriptors};
+use pdbmux::{core_dumps, demo, descriptors, freed_memory};
 
 fn main() -> ExitCode {
     // Before a secret is read. Where the system does not let it, that is told once there is a log.
@@ -54,6 +54,7 @@ async fn serve(
     set_core_dumps(&config);
     pdbmux::check_door(&config)?;
     descriptors::raise();
+    freed_memory::keep();
     let orders = daemon::orders().context("cannot wait for signals")?;
     let listeners = Listener::open_all(&config, &Names::of_system()).await?;
     let manager = Manager::of(env).unwrap_or_else(|why| {

@@ -106,6 +106,12 @@ impl<'b> ArrayPieces<'b> {
         }
     }
 
+    /// Makes room for as many elements more.
+    pub(crate) fn reserve(&mut self, elements: usize) {
+        // Most are a range each, with something made between them.
+        self.pieces.list.reserve(2 * elements);
+    }
+
     /// Goes on with an array whose beginning was written before; `written` tells whether there is an
     /// element in it.
     pub(crate) fn resume(bodies: &'b [&'b [u8]], written: bool) -> Self {

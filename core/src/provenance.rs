@@ -83,14 +83,14 @@ impl SourceFact {
 pub(crate) struct NodeKey {
     /// The backend's name as JSON.
     value: Vec<u8>,
-    /// The whole member and the closing brace of its record.
+    /// A comma, the whole member and the closing brace of its record.
     member: Vec<u8>,
 }
 
 impl NodeKey {
     pub(crate) fn new(name: &str, backend: &str) -> Self {
         let value = quote(backend);
-        let member = format!("{}:{value}}}", quote(name)).into_bytes();
+        let member = format!(",{}:{value}}}", quote(name)).into_bytes();
         Self {
             value: value.into_bytes(),
             member,
@@ -116,19 +116,15 @@ impl NodeKey {
         }
         let brace = span.end - 1;
         pieces.push(source, span.start..brace);
-        if !body[span.start + 1..brace].trim_ascii().is_empty() {
-            pieces.push_made(b",");
-        }
-        pieces.push_made(&self.member);
+        let is_empty = body[span.start + 1..brace].trim_ascii().is_empty();
+        pieces.push_made(&self.member[usize::from(is_empty)..]);
     }
 
     /// `record`, which has no member of that name, with the key.
     pub(crate) fn added_to(&self, mut record: Vec<u8>) -> Vec<u8> {
         record.pop();
-        if record.len() > 1 {
-            record.push(b',');
-        }
-        record.extend_from_slice(&self.member);
+        let is_empty = record.len() <= 1;
+        record.extend_from_slice(&self.member[usize::from(is_empty)..]);
         record
     }
 }

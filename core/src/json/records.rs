@@ -171,8 +171,7 @@ impl<'b, 'k> Records<'b, 'k> {
         let mut member = 0;
         loop {
             let mut known = None;
-            if self.last.repeats(member) {
-                let same = self.last.same(self.text, cursor.at(), member, fields);
+            if let Some(same) = self.last.same(self.text, cursor.at(), member, fields) {
                 cursor.skip(same.length);
                 (member, known) = (same.member, same.known);
             }
@@ -194,7 +193,7 @@ impl<'b, 'k> Records<'b, 'k> {
             }
             member += 1;
         }
-        self.last.ends(member);
+        self.last.ends(self.text, member);
         self.elements.cursor = cursor;
         Ok(Some(start..cursor.at()))
     }

@@ -269,7 +269,8 @@ impl<'p, 'b> MergedSet<'p, 'b> {
                 names.len()
             }
         ];
-        let mut kept = Vec::new();
+        let entries = readings.iter().map(|reading| reading.read.entries.len());
+        let mut kept = Vec::with_capacity(entries.sum());
         for (from, reading) in readings.iter().zip(0u16..) {
             let others = match plan.keep {
                 Keep::OfOwner => context.stale(from.backend),
@@ -375,8 +376,11 @@ impl<'p, 'b> MergedSet<'p, 'b> {
 
     fn render(&self) -> Answer {
         let bodies: Vec<&[u8]> = self.readings.iter().map(|reading| reading.body).collect();
-        let mut writer = Writer::new(self.plan, &self.marks, ArrayPieces::new(&bodies));
-        for kept in self.plan.window.cut(&self.kept) {
+        let window = self.plan.window.cut(&self.kept);
+        let mut array = ArrayPieces::new(&bodies);
+        array.reserve(window.len().min(scan::FEW));
+        let mut writer = Writer::new(self.plan, &self.marks, array);
+        for kept in window {
             match *kept {
                 Kept::Fact { reading, entry } => {
                     let (certname, environment) = self.fact_parts(reading, entry);
@@ -420,30 +424,66 @@ fn winners(
     if let Keep::Owned | Keep::OfOwner | Keep::Each(_) = plan.keep {
         return Vec::new();
     }
-    let mut best: Vec<Option<(u16, Stamp)>> = vec![None; names.len()];
+    // Times are read, and looked up, of nodes alone that compete.
+    let stamp = |certname: u32, at: u16, entry: usize| {
+        let reading = &readings[usize::from(at)];
+        match plan.keep {
+            Keep::NewestReport => {
+                let time = reading.read.stamp(entry);
+                Stamp::of_report(time.map(|span| &reading.body[span]))
+            }
+            Keep::Freshest => {
+                let name = names.name(certname);
+                let map = context.freshness;
+                map.map(|map| map.stamp(name, reading.backend))
+                    .unwrap_or_default()
+            }
+            Keep::First | Keep::Owned | Keep::OfOwner | Keep::Each(_) => Stamp::default(),
+        }
+    };
+    let mut best: Vec<Option<Best>> = vec![None; names.len()];
     for (reading, at) in readings.iter().zip(0u16..) {
-        for (entry, index) in reading.read.entries.iter().zip(0..) {
-            let Some(certname) = entry.subject else {
+        for (found, entry) in reading.read.entries.iter().zip(0..) {
+            let Some(certname) = found.subject else {
                 continue;
             };
             let best = &mut best[certname as usize];
-            let stamp = match plan.keep {
-                Keep::NewestReport => reading.read.stamp(index),
-                Keep::Freshest if best.is_some_and(|(winner, _)| winner == at) => continue,
-                Keep::Freshest => {
-                    let name = names.name(certname);
-                    let map = context.freshness;
-                    map.map(|map| map.stamp(name, reading.backend))
-                        .unwrap_or_default()
+            match best {
+                // What one backend says of a node differs from record to record only in its times.
+                Some(it) if it.reading == at && plan.keep != Keep::NewestReport => {}
+                Some(it) => {
+                    let newest = it
+                        .stamp
+                        .get_or_insert_with(|| stamp(certname, it.reading, it.entry));
+                    let stamp = stamp(certname, at, entry);
+                    if stamp > *newest {
+                        *it = Best {
+                            reading: at,
+                            entry,
+                            stamp: Some(stamp),
+                        };
+                    }
                 }
-                Keep::First | Keep::Owned | Keep::OfOwner | Keep::Each(_) => Stamp::default(),
-            };
-            if best.is_none_or(|(_, newest)| stamp > newest) {
-                *best = Some((at, stamp));
+                None => {
+                    *best = Some(Best {
+                        reading: at,
+                        entry,
+                        stamp: None,
+                    })
+                }
             }
         }
     }
     best.into_iter()
-        .map(|best| best.map_or(0, |(at, _)| at))
+        .map(|best| best.map_or(0, |it| it.reading))
         .collect()
+}
+
+/// The newest entry so far of a node.
+#[derive(Clone, Copy)]
+struct Best {
+    reading: u16,
+    entry: usize,
+    /// How new it is, once that was asked.
+    stamp: Option<Stamp>,
 }

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use crate::json::{Records, ScanError, Span, spells};
 use crate::merge::fold::Canonical;
-use crate::merge::owners::{Certnames, Stamp};
+use crate::merge::owners::Certnames;
 use crate::provenance::Mark;
 
 use super::{Keep, RecordMerge, Total};
 
 /// Room is made for so many records at once: growing costs a short list more than a long one.
-const FEW: usize = 4096;
+pub(super) const FEW: usize = 4096;
 
 /// Which members are read from each record, and what for.
 pub(super) struct Layout<'p> {
@@ -50,13 +50,13 @@ pub(super) struct Found<'t> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Scanned {
     pub(super) entries: Vec<Entry>,
-    /// The time of each entry's report, where it is read from records.
-    stamps: Vec<Stamp>,
-    /// For each entry the mark's place, if the layout has one, then those of the order members.
+    /// For each entry the places of the mark and of the report's time, if the layout has them, then
+    /// those of the order members.
     places: Vec<Option<Span>>,
-    /// How many places an entry has, and how many of them are the mark's.
+    /// How many places an entry has, and how many of them are the mark's and the time's.
     each: usize,
     marks: usize,
+    stamps: usize,
     /// Records delivered, dropped ones included.
     pub(super) rows: usize,
     /// Records that bore the source fact's name.
@@ -91,17 +91,21 @@ impl<'b> Subjects<'b> {
 }
 
 impl Scanned {
-    pub(super) fn stamp(&self, entry: usize) -> Stamp {
-        self.stamps.get(entry).copied().unwrap_or_default()
+    pub(super) fn mark(&self, entry: usize) -> Option<Span> {
+        self.place(entry, 0, self.marks > 0)
     }
 
-    pub(super) fn mark(&self, entry: usize) -> Option<Span> {
-        let place = (self.marks > 0).then(|| self.places[entry * self.each].clone());
-        place.flatten()
+    /// Where the time of the node's report stands, where it is read from records.
+    pub(super) fn stamp(&self, entry: usize) -> Option<Span> {
+        self.place(entry, self.marks, self.stamps > 0)
     }
 
     pub(super) fn order_key(&self, entry: usize, at: usize) -> Option<Span> {
-        self.places[entry * self.each + self.marks + at].clone()
+        self.place(entry, self.marks + self.stamps + at, true)
+    }
+
+    fn place(&self, entry: usize, at: usize, is_kept: bool) -> Option<Span> {
+        is_kept.then(|| self.places[entry * self.each + at].clone())?
     }
 }
 
@@ -196,10 +200,11 @@ impl<'p> Layout<'p> {
     ) -> Result<Scanned, ScanError> {
         let mut fields = vec![None; self.keys.len()];
         let mut records = Records::new(body, &self.keys);
-        let marks = usize::from(self.mark.is_some());
+        let (marks, stamps) = (self.mark.iter().len(), self.stamp.iter().len());
         let mut scanned = Scanned {
             marks,
-            each: marks + self.order.len(),
+            stamps,
+            each: marks + stamps + self.order.len(),
             ..Scanned::default()
         };
         // The subject of the record before: neighbours are mostly of one node.
@@ -237,13 +242,10 @@ impl<'p> Layout<'p> {
                 let records = (body.len() / (span.len() + 1)).min(FEW);
                 scanned.entries.reserve(records);
                 scanned.places.reserve(records * scanned.each);
-                scanned.stamps.reserve(self.stamp.map_or(0, |_| records));
                 subjects.names.reserve(records);
             }
-            let stamp = self.stamp.map(|at| Stamp::of_report(text(at)));
-            scanned.stamps.extend(stamp);
             scanned.entries.push(Entry { subject, span });
-            let wanted = self.mark.iter().chain(&self.order);
+            let wanted = self.mark.iter().chain(&self.stamp).chain(&self.order);
             scanned.places.extend(wanted.map(|at| fields[*at].clone()));
         }
         if scanned.rows > 0 {
