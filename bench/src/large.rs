@@ -5,14 +5,18 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::Bench;
-use crate::estate::{self, L, M, S, Size};
+use crate::estate::{self, L, List, M, S, Size};
 use crate::fetch::{Fetched, fetch, together};
 use crate::servers::{self, Memory, Server, Setup};
 use crate::table::{Table, median, megabytes, time};
 use crate::usage;
 
-const FACTS: &str = "/pdb/query/v4/facts";
-const ORDERED: &str = "/pdb/query/v4/facts?order_by=%5B%7B%22field%22%3A%22certname%22%7D%5D";
+/// What orders a list by certname.
+const BY_CERTNAME: &str = "?order_by=%5B%7B%22field%22%3A%22certname%22%7D%5D";
+
+/// The clock of a process ticks a hundred times a second: what is shorter than this many bytes is
+/// fetched over and over until that is enough.
+const ENOUGH: u64 = 64 << 20;
 
 /// Clients at once in [`crowd`].
 const CROWD: usize = 64;
@@ -28,19 +32,65 @@ struct Cost {
     bytes: u64,
 }
 
+/// One row of a table.
+#[derive(Clone, Copy)]
+struct Row {
+    size: Size,
+    backends: usize,
+    merge: &'static str,
+    list: List,
+    is_ordered: bool,
+}
+
+impl Row {
+    const ALL_FACTS: Self = Self {
+        size: M,
+        backends: 2,
+        merge: "freshness",
+        list: List::Facts,
+        is_ordered: false,
+    };
+
+    /// What the backends are asked for.
+    fn whole(self) -> String {
+        format!("/pdb/query/v4/{}", self.list.name())
+    }
+
+    /// What pdbmux is asked for.
+    fn asked(self) -> String {
+        let order = if self.is_ordered { BY_CERTNAME } else { "" };
+        self.whole() + order
+    }
+}
+
 /// `/facts` of each estate under each merge, unordered and ordered.
 pub(crate) fn answers(bench: &Bench) -> Result<String> {
     let mut table = head();
     for size in [S, M, L] {
-        for (merge, asked, path) in [
-            ("freshness", "unordered", FACTS),
-            ("static", "unordered", FACTS),
-            ("exact", "unordered", FACTS),
-            ("freshness", "by certname", ORDERED),
-            ("exact", "by certname", ORDERED),
+        for (merge, is_ordered) in [
+            ("freshness", false),
+            ("static", false),
+            ("exact", false),
+            ("freshness", true),
+            ("exact", true),
         ] {
-            let label = format!("{} {merge} {asked}", size.name);
-            row(bench, &mut table, label, size, 2, merge, path)?;
+            let how = if is_ordered {
+                "by certname"
+            } else {
+                "unordered"
+            };
+            let row = Row {
+                size,
+                merge,
+                is_ordered,
+                ..Row::ALL_FACTS
+            };
+            measure(
+                bench,
+                &mut table,
+                format!("{} {merge} {how}", size.name),
+                row,
+            )?;
         }
     }
     Ok(format!(
@@ -48,12 +98,41 @@ pub(crate) fn answers(bench: &Bench) -> Result<String> {
     ))
 }
 
-/// The same of the middle estate over 1 to 8 backends.
+/// Other lists of the largest estate, which are streamed too.
+pub(crate) fn lists(bench: &Bench) -> Result<String> {
+    let mut table = head();
+    for (list, is_ordered) in [
+        (List::Nodes, false),
+        (List::Nodes, true),
+        (List::Events, false),
+    ] {
+        let how = if is_ordered {
+            "by certname"
+        } else {
+            "unordered"
+        };
+        let row = Row {
+            size: L,
+            list,
+            is_ordered,
+            ..Row::ALL_FACTS
+        };
+        measure(bench, &mut table, format!("L /{} {how}", list.name()), row)?;
+    }
+    Ok(format!(
+        "## All nodes and events, two backends, freshness, uncached\n\n{table}"
+    ))
+}
+
+/// All facts of the middle estate over 1 to 8 backends.
 pub(crate) fn backends(bench: &Bench) -> Result<String> {
     let mut table = head();
-    for count in [1, 2, 4, 8] {
-        let label = format!("{count} x M freshness");
-        row(bench, &mut table, label, M, count, "freshness", FACTS)?;
+    for backends in estate::BACKENDS {
+        let row = Row {
+            backends,
+            ..Row::ALL_FACTS
+        };
+        measure(bench, &mut table, format!("{backends} x M freshness"), row)?;
     }
     Ok(format!(
         "## All facts over more backends, uncached\n\n{table}"
@@ -79,37 +158,33 @@ fn head() -> Table {
         "nginx CPU",
         "wall / nginx",
         "CPU / nginx",
-        "CPU per MB",
+        "CPU per 1000 records",
     ])
 }
 
-fn row(
-    bench: &Bench,
-    table: &mut Table,
-    label: String,
-    size: Size,
-    count: usize,
-    merge: &str,
-    path: &str,
-) -> Result<()> {
-    let files = estate::of(&bench.arguments.estates, size, count)?;
+fn measure(bench: &Bench, table: &mut Table, label: String, row: Row) -> Result<()> {
+    let folders = estate::of(&bench.arguments.estates, row.size, row.backends)?;
+    if row.list == List::Events {
+        estate::add_events(&folders, row.size)?;
+    }
     let cached = estate::cached(&bench.arguments.estates)?;
-    let upstream = servers::upstream(&bench.run, &files, &cached)?;
+    let upstream = servers::upstream(&bench.run, &folders, &cached)?;
     let passing = servers::passing(&bench.run, &upstream.ports)?;
     let setup = Setup {
         binary: &bench.arguments.binary,
-        merge,
+        merge: row.merge,
         cache: false,
         backends: &upstream.ports,
         memory: Memory::Any,
     };
     let (pdbmux, _) = servers::pdbmux(&bench.run, &setup)?;
     let idle = usage::resident(pdbmux.process.pid())?;
+    let (whole, asked) = (row.whole(), row.asked());
     let (mut own, mut direct, mut nginx) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..bench.arguments.runs {
-        direct.push(cost(&upstream, FACTS)?);
-        nginx.push(cost(&passing, FACTS)?);
-        own.push(cost(&pdbmux, path)?);
+        direct.push(cost(&upstream, &whole)?);
+        nginx.push(cost(&passing, &whole)?);
+        own.push(cost(&pdbmux, &asked)?);
     }
     let of = |costs: &[Cost], figure: fn(&Cost) -> Duration| {
         median(costs.iter().map(figure)).context("no run")
@@ -118,10 +193,8 @@ fn row(
     let cpu = |cost: &Cost| cost.cpu;
     let first = |cost: &Cost| cost.first;
     let peak = median(own.iter().map(|cost| cost.peak)).context("no run")?;
-    let sent: u64 = files.iter().map(|files| files.facts).sum();
     let ratio = |a: Duration, b: Duration| format!("{:.2}", a.as_secs_f64() / b.as_secs_f64());
-    #[expect(clippy::cast_precision_loss, reason = "it is rounded anyway")]
-    let per_megabyte = of(&own, cpu)?.div_f64(sent as f64 / 1e6);
+    let records = u32::try_from(row.backends * row.list.records(row.size))?;
     table.row([
         label,
         megabytes(own.first().context("no run")?.bytes),
@@ -134,12 +207,12 @@ fn row(
         time(of(&nginx, cpu)?),
         ratio(of(&own, wall)?, of(&nginx, wall)?),
         ratio(of(&own, cpu)?, of(&nginx, cpu)?),
-        time(per_megabyte),
+        time(of(&own, cpu)? * 1000 / records),
     ]);
     Ok(())
 }
 
-/// Fetches `path` from every port of a server at once.
+/// Fetches `path` from every port of a server at once, and again until that was [`ENOUGH`].
 fn cost(server: &Server, path: &str) -> Result<Cost> {
     let pid = server.process.pid();
     usage::reset_peak(pid)?;
@@ -149,17 +222,25 @@ fn cost(server: &Server, path: &str) -> Result<Cost> {
         .iter()
         .map(|port| (*port, path.to_owned()))
         .collect();
-    let all = together(&asks)?;
-    for fetched in &all {
-        ensure!(fetched.status == 200, "{path} answered {}", fetched.status);
+    let (mut walls, mut firsts, mut bytes) = (Vec::new(), Vec::new(), 0);
+    let mut fetches = 0;
+    while bytes * u64::from(fetches) < ENOUGH {
+        let all = together(&asks)?;
+        for fetched in &all {
+            ensure!(fetched.status == 200, "{path} answered {}", fetched.status);
+        }
+        let longest = |figure: fn(&Fetched) -> Duration| all.iter().map(figure).max();
+        walls.extend(longest(|fetched| fetched.whole));
+        firsts.extend(longest(|fetched| fetched.first));
+        bytes = all.iter().map(|fetched| fetched.bytes).sum();
+        fetches += 1;
     }
-    let longest = |figure: fn(&Fetched) -> Duration| all.iter().map(figure).max();
     Ok(Cost {
-        wall: longest(|fetched| fetched.whole).context("nothing was fetched")?,
-        cpu: usage::cpu(pid)?.saturating_sub(before),
-        first: longest(|fetched| fetched.first).context("nothing was fetched")?,
+        wall: median(walls).context("nothing was fetched")?,
+        cpu: usage::cpu(pid)?.saturating_sub(before) / fetches,
+        first: median(firsts).context("nothing was fetched")?,
         peak: usage::peak(pid)?,
-        bytes: all.iter().map(|fetched| fetched.bytes).sum(),
+        bytes,
     })
 }
 
@@ -169,8 +250,13 @@ pub(crate) fn crowd(bench: &Bench) -> Result<String> {
     let mut table = Table::new([
         "question", "clients", "whole", "503", "broken", "wall", "peak", "lives",
     ]);
-    for (asked, path) in [("unordered", FACTS), ("by certname", ORDERED)] {
-        table.row(crowded(bench, asked, path)?);
+    for (how, is_ordered) in [("unordered", false), ("by certname", true)] {
+        let row = Row {
+            size: L,
+            is_ordered,
+            ..Row::ALL_FACTS
+        };
+        table.row(crowded(bench, how, &row.asked())?);
     }
     Ok(format!(
         "## Many clients want all facts of L at once, uncached, of a process that may take {}\n\n{table}",
@@ -178,7 +264,7 @@ pub(crate) fn crowd(bench: &Bench) -> Result<String> {
     ))
 }
 
-fn crowded(bench: &Bench, asked: &str, path: &'static str) -> Result<[String; 8]> {
+fn crowded(bench: &Bench, how: &str, path: &str) -> Result<[String; 8]> {
     let files = estate::of(&bench.arguments.estates, L, 2)?;
     let cached = estate::cached(&bench.arguments.estates)?;
     let upstream = servers::upstream(&bench.run, &files, &cached)?;
@@ -210,7 +296,7 @@ fn crowded(bench: &Bench, asked: &str, path: &'static str) -> Result<[String; 8]
     let broken = answers.iter().filter(|answer| answer.is_err()).count();
     let lives = pdbmux.process.is_alive();
     Ok([
-        asked.to_owned(),
+        how.to_owned(),
         CROWD.to_string(),
         with(200).to_string(),
         with(503).to_string(),

@@ -26,7 +26,7 @@ struct Arguments {
     /// The pdbmux to measure.
     #[arg(long, default_value = "target/release/pdbmux")]
     binary: PathBuf,
-    /// Where the estates are kept, about 1.7 GB.
+    /// Where the estates are kept, about 2.5 GB.
     #[arg(long, default_value = "target/bench-estates")]
     estates: PathBuf,
     /// Runs of each large answer, of which the median is printed.
@@ -64,9 +64,11 @@ fn main() -> Result<()> {
     for (name, section) in [
         ("life", small::life as fn(&Bench) -> Result<String>),
         ("large", large::answers),
+        ("lists", large::lists),
         ("backends", large::backends),
         ("crowd", large::crowd),
         ("rates", small::uncached),
+        ("rates-backends", small::backends),
         ("cached", small::cached),
     ] {
         let only = &bench.arguments.only;

@@ -10,7 +10,6 @@ use anyhow::{Context as _, Result};
 use pdbmux_e2e::process::{Running, Service, StopBy, free_port};
 use pdbmux_e2e::settings::Lifetime;
 
-use crate::estate::Files;
 use crate::fetch::fetch;
 
 /// How long a server may take until it answers.
@@ -22,9 +21,9 @@ pub(crate) struct Server {
     pub(crate) ports: Vec<u16>,
 }
 
-/// A PuppetDB for each of `backends`: files, chosen by what is asked. Each also serves the lists in
-/// `cached`.
-pub(crate) fn upstream(run: &Path, backends: &[Files], cached: &Path) -> Result<Server> {
+/// A PuppetDB for each of `backends`: the files of a folder, chosen by what is asked. Each also serves
+/// the lists in `cached`.
+pub(crate) fn upstream(run: &Path, backends: &[PathBuf], cached: &Path) -> Result<Server> {
     let mut ports = Vec::new();
     // Whatever asks with a condition gets what the backend owns; a count is a count.
     let mut servers = String::from(
@@ -33,12 +32,13 @@ pub(crate) fn upstream(run: &Path, backends: &[Files], cached: &Path) -> Result<
     );
     for backend in backends {
         let port = free_port()?;
-        let folder = backend.folder.display();
+        let folder = backend.display();
         writeln!(
             servers,
             "server {{ listen 127.0.0.1:{port} backlog=1024 reuseport; default_type application/json;\n\
              location = /pdb/query/v4/nodes {{ if ($counts) {{ rewrite ^ /count.json last; }} alias {folder}/nodes.json; }}\n\
              location = /count.json {{ root {folder}; }}\n\
+             location = /pdb/query/v4/events {{ alias {folder}/events.json; }}\n\
              location = /pdb/query/v4/facts {{ alias {folder}/$facts; error_page 405 =200 $uri; }}\n\
              location ~ ^/pdb/query/v4/facts/(small|large)$ {{ alias {cached}/$1.json; }}\n\
              location = /pdb/meta/v1/version {{ return 200 '{{\"version\":\"8.4.1\"}}'; }}\n\

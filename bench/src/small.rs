@@ -47,7 +47,7 @@ pub(crate) fn life(bench: &Bench) -> Result<String> {
 pub(crate) fn uncached(bench: &Bench) -> Result<String> {
     let mut table = head();
     for merge in ["freshness", "static", "exact"] {
-        let rig = Rig::new(bench, merge, false)?;
+        let rig = Rig::new(bench, 2, merge, false)?;
         for connections in [1, 16, 64] {
             let label = format!("/nodes {merge}, {connections}");
             rig.row(bench, &mut table, label, NODES, connections)?;
@@ -60,10 +60,23 @@ pub(crate) fn uncached(bench: &Bench) -> Result<String> {
     ))
 }
 
+/// The same over 1 to 8 backends.
+pub(crate) fn backends(bench: &Bench) -> Result<String> {
+    let mut table = head();
+    for backends in estate::BACKENDS {
+        let rig = Rig::new(bench, backends, "freshness", false)?;
+        let label = format!("/nodes of {backends}, 16");
+        rig.row(bench, &mut table, label, NODES, 16)?;
+    }
+    Ok(format!(
+        "## Small answers over more backends, uncached, 16 connections\n\n{table}"
+    ))
+}
+
 /// Lists of about 32 KB and 5 MB out of the cache.
 pub(crate) fn cached(bench: &Bench) -> Result<String> {
     let mut table = head();
-    let rig = Rig::new(bench, "freshness", true)?;
+    let rig = Rig::new(bench, 2, "freshness", true)?;
     for (name, _) in estate::CACHED {
         for connections in [1, 16, 64] {
             let label = format!("{name}, {connections}");
@@ -84,8 +97,8 @@ struct Rig {
 }
 
 impl Rig {
-    fn new(bench: &Bench, merge: &str, cache: bool) -> Result<Self> {
-        let files = estate::of(&bench.arguments.estates, S, 2)?;
+    fn new(bench: &Bench, backends: usize, merge: &str, cache: bool) -> Result<Self> {
+        let files = estate::of(&bench.arguments.estates, S, backends)?;
         let lists = estate::cached(&bench.arguments.estates)?;
         let upstream = servers::upstream(&bench.run, &files, &lists)?;
         let passing = servers::passing(&bench.run, &upstream.ports)?;

@@ -122,8 +122,8 @@ fn record_array() -> impl Strategy<Value = String> {
 /// missing.
 fn neighbours() -> impl Strategy<Value = String> {
     let first = prop_oneof![like("-?(0|[1-9][0-9]{0,3})"), value()];
-    let member = (key(), blanks(), first, "[0-9]{0,2}", value());
-    let member = member.prop_map(|(key, blank, value, more, another)| {
+    let member = (key(), blanks(), first, "[0-9]{0,2}", value(), blanks());
+    let member = member.prop_map(|(key, blank, value, more, another, behind)| {
         let longer = match value.strip_suffix('"') {
             Some(value) => format!("{value}{more}\""),
             // Behind a zero no digit may come.
@@ -131,12 +131,12 @@ fn neighbours() -> impl Strategy<Value = String> {
             None if value.ends_with(|c: char| c.is_ascii_digit()) => value.clone() + &more,
             None => value.clone(),
         };
-        [value, longer, another].map(|value| format!("{key}:{blank}{value}"))
+        [value, longer, another].map(|value| format!("{key}:{blank}{value}{behind}"))
     });
     let which =
         prop_oneof![12 => Just(Some(0)), 2 => Just(Some(1)), 1 => Just(Some(2)), 1 => Just(None)];
-    let members = prop::collection::vec(member, 0..6);
-    let rows = prop::collection::vec(prop::collection::vec(which, 6), 0..7);
+    let members = prop::collection::vec(member, 0..8);
+    let rows = prop::collection::vec(prop::collection::vec(which, 8), 0..12);
     (members, rows).prop_map(|(members, rows)| {
         let record = |row: Vec<Option<usize>>| {
             let chosen = members.iter().zip(row);

@@ -177,13 +177,11 @@ impl Neighbour {
         }
     }
 
-    /// Notes which of its neighbours a member lies beside, now that it has moved.
+    /// Notes whether a member lies behind the one before it, now that it has moved.
     fn join(&mut self, member: usize) {
-        // The one behind has not moved yet.
-        self.joined &= !(0b11 << member);
         let before = member.checked_sub(1).map(|before| &self.members[before]);
         let is_joined = before.is_some_and(|it| it.value.1 == self.members[member].start);
-        self.joined |= u32::from(is_joined) << member;
+        self.joined = self.joined & !(1 << member) | u32::from(is_joined) << member;
         self.is_changed = true;
     }
 

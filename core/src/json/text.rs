@@ -166,8 +166,15 @@ mod tests {
             (b"caf\xe9s", 3, ScanProblem::Unexpected(0xe9)),
             (b"ab\xe2\x82", 2, ScanProblem::Truncated),
         ];
-        for &(text, at, problem) in cases {
-            assert_eq!(check_utf8(text), Err(ScanError { at, problem }), "{text:?}");
+        // Wherever it stands in what is looked at at once.
+        for before in (0..2 * ASCII + 2).map(|length| vec![b' '; length]) {
+            for &(text, at, problem) in cases {
+                let (text, at) = ([&*before, text].concat(), before.len() + at);
+                let error = ScanError { at, problem };
+                assert_eq!(check_utf8(&text), Err(error), "{text:?}");
+            }
+            let sound = [&*before, "é€😀".as_bytes()].concat();
+            assert_eq!(check_utf8(&sound), Ok(()));
         }
     }
 }

@@ -469,7 +469,7 @@ fn winners(
                         reading: at,
                         entry,
                         stamp: None,
-                    })
+                    });
                 }
             }
         }
