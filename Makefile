@@ -40,8 +40,13 @@ packages: deb ## Debian package and Kubernetes manifests, checked (as root)
 run: ## Serve with the configuration that is found
 	$(CARGO) run --release -- serve
 
+.PHONY: cargo-deny
+# The version is the one that deny.toml was written for.
+cargo-deny:
+	command -v cargo-deny >/dev/null || $(CARGO) install --quiet --locked cargo-deny@0.20.2
+
 .PHONY: lint
-lint: ## Format, clippy, docs and dependencies
+lint: cargo-deny ## Format, clippy, docs and dependencies
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --all --check --manifest-path fuzz/Cargo.toml
 	$(CARGO) fmt --all --check --manifest-path model/Cargo.toml
