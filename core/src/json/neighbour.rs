@@ -190,19 +190,25 @@ impl Neighbour {
     pub(super) fn ends(&mut self, text: &[u8], count: usize) {
         let repeating = !(u32::MAX << count.min(MEMBERS)) & !self.varying;
         if self.is_changed || repeating != self.repeating {
+            let before = self.count();
+            self.runs[..before].fill(Run::NONE);
             self.repeating = repeating;
             self.run(text);
         }
         self.records += 1;
     }
 
+    /// Behind how many members none may come again.
+    fn count(&self) -> usize {
+        (u32::BITS - self.repeating.leading_zeros()) as usize
+    }
+
     /// Finds the runs anew.
     #[inline(never)]
     fn run(&mut self, text: &[u8]) {
         self.is_changed = false;
-        self.runs = [Run::NONE; MEMBERS];
         let mut member = 0;
-        while member < MEMBERS {
+        while member < self.count() {
             let members = self.together(member);
             let (Some(first), Some(last)) = (members.first(), members.last()) else {
                 member += 1;
