@@ -3,26 +3,31 @@
 mod census;
 pub mod copies;
 pub mod history;
+mod nodes;
 mod shares;
+mod stamps;
 mod time;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashSet};
 use std::hash::BuildHasher;
 
 use hashbrown::HashTable;
-use jiff::Timestamp;
+use hashbrown::hash_table::Entry;
 
-use crate::json::{Kind, Records, ScanError, kind, quote, unquote};
-use crate::paging::{ColumnKind, compare_values};
+use crate::json::{ScanError, quote, unquote};
 use crate::round::BackendId;
+use copies::Held;
+use nodes::{Names, part};
+use stamps::Stamps;
 
 pub(super) use time::time;
 
 pub use census::{Census, OfBackend};
+pub use nodes::{ArrivingNodes, Nodes};
 pub(crate) use shares::{ALWAYS, CHUNK, NEVER, one_of};
 pub use shares::{Share, Shares, Watched};
+pub use stamps::Stamp;
 
 /// A dense number for each certname seen, so that per-node state lives in plain vectors.
 #[derive(Debug, Default)]
@@ -60,8 +65,8 @@ impl<'b> Certnames<'b> {
         let is_known =
             |&(known, number): &(u64, u32)| known == hash && names[number as usize] == name;
         match numbers.entry(hash, is_known, |(hash, _)| *hash) {
-            hashbrown::hash_table::Entry::Occupied(found) => found.get().1,
-            hashbrown::hash_table::Entry::Vacant(free) => {
+            Entry::Occupied(found) => found.get().1,
+            Entry::Vacant(free) => {
                 // One answer cannot hold 2^32 certnames: it is bounded by its size in bytes.
                 let number = u32::try_from(names.len()).unwrap_or(u32::MAX);
                 free.insert((hash, number));
@@ -90,49 +95,32 @@ pub(crate) fn canonical(raw: &[u8]) -> Cow<'_, [u8]> {
     })
 }
 
-/// How new a backend's data of a node is: when its newest report ended, then, where they were asked
-/// for, when its facts and its catalog came. What never came is older than anything.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Stamp {
-    report: Option<Timestamp>,
-    facts: Option<Timestamp>,
-    catalog: Option<Timestamp>,
-}
-
-impl Stamp {
-    /// From a record's `report_timestamp` alone.
-    pub(crate) fn of_report(raw: Option<&[u8]>) -> Self {
-        Self {
-            report: time(raw),
-            ..Self::default()
-        }
-    }
-}
-
 /// For each certname, how new the data of each backend is (R044).
 ///
 /// Built from the `/nodes` answers of the backends that gave one.
 #[derive(Debug, Default)]
 pub struct FreshnessMap {
-    nodes: Vec<Node>,
-    /// Places among these, by certname.
-    certnames: HashTable<u32>,
+    /// By number.
+    names: Names,
+    numbers: HashTable<u32>,
     hasher: foldhash::fast::RandomState,
-    contributors: BTreeSet<BackendId>,
-    by_bytes: BTreeSet<BackendId>,
-    held: Vec<(BackendId, Held)>,
+    /// Where the copies of each node end, by its number; those of one node lie side by side.
+    ends: Vec<usize>,
+    holders: Vec<BackendId>,
+    stamps: Stamps,
+    /// In configured order.
+    contributors: Vec<Contributor>,
 }
 
-/// The nodes of one contributor.
-#[derive(Debug, Default)]
-struct Held {
+/// A backend whose nodes are known.
+#[derive(Debug)]
+struct Contributor {
+    backend: BackendId,
     nodes: u64,
-    /// Those of them that it has deactivated, or let expire.
-    inactive: HashSet<Box<[u8]>>,
+    /// How many of them it has deactivated, or let expire.
+    inactive: u64,
+    by_bytes: bool,
 }
-
-/// A certname in its canonical spelling, and its holders.
-type Node = (Box<[u8]>, Box<[(BackendId, Stamp)]>);
 
 impl FreshnessMap {
     /// Builds the map from one `/nodes` body for each backend.
@@ -140,96 +128,130 @@ impl FreshnessMap {
     /// A damaged body is left out and reported by its backend: that backend is then no
     /// contributor.
     pub fn build(bodies: &[(BackendId, &[u8])]) -> (Self, Vec<(BackendId, ScanError)>) {
-        let mut names = Certnames::default();
-        let mut stamps: Vec<Vec<(BackendId, Stamp)>> = Vec::new();
-        let mut map = Self::default();
         let mut damaged = Vec::new();
-        for &(backend, body) in bodies {
-            match read_nodes(body) {
-                Ok(Nodes {
-                    stamps: nodes,
-                    inactive,
-                }) => {
-                    map.contributors.insert(backend);
-                    let inactive = inactive.into_iter().map(|name| canonical(name).into());
-                    let held = Held {
-                        nodes: nodes.len() as u64,
-                        inactive: inactive.collect(),
-                    };
-                    map.held.push((backend, held));
-                    if nodes.is_sorted_by(|(a, _), (b, _)| in_order(a, b)) {
-                        map.by_bytes.insert(backend);
-                    }
-                    for (certname, stamp) in nodes {
-                        let number = names.number(certname) as usize;
-                        stamps.resize(names.len(), Vec::new());
-                        stamps[number].push((backend, stamp));
-                    }
+        let read = bodies.iter().filter_map(|&(backend, body)| {
+            let nodes = Nodes::read(backend, body);
+            nodes.map_err(|error| damaged.push((backend, error))).ok()
+        });
+        let map = Self::of(read.collect());
+        (map, damaged)
+    }
+
+    /// Builds it from the nodes of each backend that told them.
+    pub fn of(mut lists: Vec<Nodes>) -> Self {
+        lists.sort_by_key(|nodes| nodes.backend);
+        let mut map = Self::default();
+        let mut parts = Vec::with_capacity(lists.len());
+        for nodes in lists {
+            let numbers = map.number_all(&nodes.names);
+            map.contributors.push(Contributor {
+                backend: nodes.backend,
+                nodes: nodes.count() as u64,
+                inactive: nodes.inactive,
+                by_bytes: nodes.by_bytes,
+            });
+            // Its names are known now: they take no room any more.
+            parts.push((nodes.backend, numbers, nodes.stamps));
+        }
+        map.arrange(parts);
+        map.names.shrink();
+        map.stamps.shrink();
+        map
+    }
+
+    /// The numbers of these certnames, given to those that have none yet.
+    fn number_all(&mut self, names: &Names) -> Vec<u32> {
+        let Self {
+            names: known,
+            numbers,
+            hasher,
+            ..
+        } = self;
+        let number = |name: &[u8]| {
+            let is_it = |number: &u32| known.get(*number as usize) == name;
+            let hash_of = |number: &u32| hasher.hash_one(known.get(*number as usize));
+            match numbers.entry(hasher.hash_one(name), is_it, hash_of) {
+                Entry::Occupied(found) => *found.get(),
+                Entry::Vacant(free) => {
+                    let number = u32::try_from(known.len()).unwrap_or(u32::MAX);
+                    free.insert(number);
+                    known.push(name);
+                    number
                 }
-                Err(error) => damaged.push((backend, error)),
+            }
+        };
+        names.iter().map(number).collect()
+    }
+
+    /// Puts the copies of each node side by side, in configured order: `parts` are who holds them, the
+    /// numbers of its nodes, and how new they are.
+    fn arrange(&mut self, parts: Vec<(BackendId, Vec<u32>, Stamps)>) {
+        self.ends = vec![0; self.names.len()];
+        for number in parts.iter().flat_map(|(_, numbers, _)| numbers) {
+            self.ends[*number as usize] += 1;
+        }
+        // Where each node's copies begin; every copy moves that on, to where they end at last.
+        let mut copies = 0;
+        for place in &mut self.ends {
+            copies += std::mem::replace(place, copies);
+        }
+        self.holders = vec![BackendId(0); copies];
+        for (backend, numbers, stamps) in parts {
+            for (at, number) in numbers.into_iter().enumerate() {
+                let place = &mut self.ends[number as usize];
+                self.holders[*place] = backend;
+                self.stamps.set(*place, stamps.stamp(at), stamps.state(at));
+                *place += 1;
             }
         }
-        for (name, stamps) in names.names.into_iter().zip(stamps) {
-            let hash = map.hasher.hash_one(&*name);
-            let number = u32::try_from(map.nodes.len()).unwrap_or(u32::MAX);
-            map.nodes.push((name.into_owned().into(), stamps.into()));
-            let (hasher, nodes) = (&map.hasher, &map.nodes);
-            map.certnames.insert_unique(hash, number, |known| {
-                hasher.hash_one(&*nodes[*known as usize].0)
-            });
-        }
-        (map, damaged)
     }
 
     /// Whether the `/nodes` answer of `backend` is part of it.
     pub fn covers(&self, backend: BackendId) -> bool {
-        self.contributors.contains(&backend)
+        self.contributor(backend).is_some()
     }
 
     /// Whether `backend`, asked to order all its nodes by certname, ordered them by bytes as pdbmux
     /// does (ruling 8). Then it does so with any of them.
     pub fn lists_by_bytes(&self, backend: BackendId) -> bool {
-        self.by_bytes.contains(&backend)
+        let contributor = self.contributor(backend);
+        contributor.is_some_and(|contributor| contributor.by_bytes)
     }
 
     /// How many nodes `backend` held when the map was built.
     pub fn held_by(&self, backend: BackendId) -> Option<u64> {
-        self.held(backend).map(|held| held.nodes)
+        let contributor = self.contributor(backend);
+        contributor.map(|contributor| contributor.nodes)
     }
 
     /// How many of them were active.
     pub(crate) fn active(&self, backend: BackendId) -> Option<u64> {
-        let held = self.held(backend)?;
-        held.nodes.checked_sub(held.inactive.len() as u64)
+        let contributor = self.contributor(backend)?;
+        contributor.nodes.checked_sub(contributor.inactive)
     }
 
-    /// Whether `backend` held the node of the canonical spelling `name`, and it was inactive there.
-    fn is_inactive(&self, name: &[u8], backend: BackendId) -> bool {
-        self.held(backend)
-            .is_some_and(|held| held.inactive.contains(name))
-    }
-
-    fn held(&self, backend: BackendId) -> Option<&Held> {
-        let held = self.held.iter().find(|(holder, _)| *holder == backend);
-        held.map(|(_, held)| held)
+    fn contributor(&self, backend: BackendId) -> Option<&Contributor> {
+        let mut contributors = self.contributors.iter();
+        contributors.find(|contributor| contributor.backend == backend)
     }
 
     /// How many certnames it holds.
     pub fn len(&self) -> usize {
-        self.nodes.len()
+        self.names.len()
     }
 
     /// Whether it holds no certname.
     pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
+        self.len() == 0
     }
 
     /// The backends that hold `certname`, the one with the newest report first; ties in configured
     /// order (R031, R048).
     pub fn holders(&self, certname: &str) -> Vec<BackendId> {
-        let mut holders = self.stamps(quote(certname).as_bytes()).to_vec();
-        holders.sort_by(|a, b| first_is_owner(*a, *b));
-        holders.into_iter().map(|(backend, _)| backend).collect()
+        let number = self.number(quote(certname).as_bytes());
+        let mut held: Vec<_> = number.map_or(Vec::new(), |number| self.held(number).collect());
+        held.sort_by(|a, b| first_is_owner((a.backend, a.stamp), (b.backend, b.stamp)));
+        held.into_iter().map(|held| held.backend).collect()
     }
 
     /// How new the data of `backend` is for the certname with the canonical spelling `name`.
@@ -239,26 +261,35 @@ impl FreshnessMap {
 
     /// The same, if it holds that node at all.
     pub(crate) fn copy(&self, name: &[u8], backend: BackendId) -> Option<Stamp> {
-        let holds = |(holder, _): &&(BackendId, Stamp)| *holder == backend;
-        let held = self.stamps(name).iter().find(holds);
-        held.map(|(_, stamp)| *stamp)
+        let mut places = part(&self.ends, self.number(name)? as usize);
+        let place = places.find(|place| self.holders[*place] == backend);
+        place.map(|place| self.stamps.stamp(place))
     }
 
     /// The place of the node of the canonical spelling `name` among those that it holds.
     pub(crate) fn number(&self, name: &[u8]) -> Option<u32> {
         let hash = self.hasher.hash_one(name);
-        let is_it = |known: &u32| *self.nodes[*known as usize].0 == *name;
-        self.certnames.find(hash, is_it).copied()
+        let is_it = |known: &u32| self.name(*known) == name;
+        self.numbers.find(hash, is_it).copied()
     }
 
     /// The certname at this place, in its canonical spelling.
     pub(crate) fn name(&self, number: u32) -> &[u8] {
-        &self.nodes[number as usize].0
+        self.names.get(number as usize)
     }
 
-    fn stamps(&self, name: &[u8]) -> &[(BackendId, Stamp)] {
-        let number = self.number(name);
-        number.map_or(&[], |number| &self.nodes[number as usize].1)
+    /// The copies of the node at this place, in configured order.
+    fn held(&self, number: u32) -> impl Iterator<Item = Held> + Clone {
+        part(&self.ends, number as usize).map(|place| Held {
+            backend: self.holders[place],
+            stamp: self.stamps.stamp(place),
+            state: self.stamps.state(place),
+        })
+    }
+
+    /// The places of all nodes.
+    fn numbers(&self) -> impl Iterator<Item = u32> {
+        (0..).take(self.len())
     }
 }
 
@@ -266,55 +297,6 @@ impl FreshnessMap {
 /// configured first (R031, R048).
 fn first_is_owner(a: (BackendId, Stamp), b: (BackendId, Stamp)) -> Ordering {
     b.1.cmp(&a.1).then(a.0.cmp(&b.0))
-}
-
-fn in_order(a: &[u8], b: &[u8]) -> bool {
-    compare_values(ColumnKind::Plain, a, b).is_le()
-}
-
-/// The nodes of a body.
-struct Nodes<'b> {
-    /// Each with its stamp.
-    stamps: Vec<(&'b [u8], Stamp)>,
-    /// Those that are inactive.
-    inactive: Vec<&'b [u8]>,
-}
-
-fn read_nodes(body: &[u8]) -> Result<Nodes<'_>, ScanError> {
-    let columns = [
-        "certname",
-        "report_timestamp",
-        "facts_timestamp",
-        "catalog_timestamp",
-        "deactivated",
-        "expired",
-    ];
-    let mut records = Records::new(body, &columns);
-    let mut fields = [const { None }; 6];
-    let mut nodes = Vec::new();
-    let mut inactive = Vec::new();
-    while records.next(&mut fields)?.is_some() {
-        let text = |at: usize| fields[at].clone().map(|span| &body[span]);
-        if let Some(certname) = text(0) {
-            let stamp = Stamp {
-                report: time(text(1)),
-                facts: time(text(2)),
-                catalog: time(text(3)),
-            };
-            nodes.push((certname, stamp));
-            if [4, 5].into_iter().filter_map(text).any(is_given) {
-                inactive.push(certname);
-            }
-        }
-    }
-    Ok(Nodes {
-        stamps: nodes,
-        inactive,
-    })
-}
-
-fn is_given(raw: &[u8]) -> bool {
-    kind(raw) != Kind::Null
 }
 
 #[cfg(test)]

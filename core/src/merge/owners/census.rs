@@ -1,6 +1,7 @@
 //! How the nodes are spread over the backends.
 
-use super::{FreshnessMap, Stamp};
+use super::FreshnessMap;
+use super::copies::Held;
 use crate::round::BackendId;
 
 /// How many nodes there are, and where.
@@ -31,24 +32,29 @@ impl FreshnessMap {
         let mut backends: Vec<_> = self
             .contributors
             .iter()
-            .map(|backend| OfBackend {
-                backend: *backend,
+            .map(|contributor| OfBackend {
+                backend: contributor.backend,
                 owned: 0,
                 stale: 0,
             })
             .collect();
         let mut shared = 0;
-        for (_, stamps) in &self.nodes {
-            shared += usize::from(stamps.len() > 1);
-            let newest = |best: &(BackendId, Stamp), other: &(BackendId, Stamp)| {
-                best.1.cmp(&other.1).then(other.0.cmp(&best.0))
+        for number in self.numbers() {
+            let held = self.held(number);
+            shared += usize::from(held.clone().nth(1).is_some());
+            let newest = |best: &Held, other: &Held| {
+                let older = best.stamp.cmp(&other.stamp);
+                older.then(other.backend.cmp(&best.backend))
             };
-            let owner = stamps.iter().copied().max_by(newest);
-            for (holder, _) in stamps {
-                let Ok(at) = backends.binary_search_by_key(holder, |of| of.backend) else {
+            let owner = held.clone().max_by(newest).map(|owner| owner.backend);
+            for Held {
+                backend: holder, ..
+            } in held
+            {
+                let Ok(at) = backends.binary_search_by_key(&holder, |of| of.backend) else {
                     continue;
                 };
-                let is_owner = owner.is_some_and(|(owner, _)| owner == *holder);
+                let is_owner = owner == Some(holder);
                 let of = &mut backends[at];
                 *(if is_owner {
                     &mut of.owned
@@ -58,7 +64,7 @@ impl FreshnessMap {
             }
         }
         Census {
-            nodes: self.nodes.len(),
+            nodes: self.len(),
             shared,
             backends,
         }

@@ -26,9 +26,10 @@ impl Told {
 }
 
 /// Whether a backend takes a node for active.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum State {
     /// It does.
+    #[default]
     Active,
     /// It has deactivated it, or let it expire.
     Inactive,
@@ -57,11 +58,12 @@ pub struct Copies<'m> {
 impl Stamp {
     /// When the newest of this came; `None` if it never did, or was not asked for.
     pub fn of(&self, told: Told) -> Option<Timestamp> {
-        match told {
+        let when = match told {
             Told::Report => self.report,
             Told::Facts => self.facts,
             Told::Catalog => self.catalog,
-        }
+        };
+        when.time()
     }
 
     /// What of it counts under `strategy`: the rest decides nothing.
@@ -88,15 +90,11 @@ impl Stamp {
 impl FreshnessMap {
     /// All nodes in the order of their certnames' bytes, with the owners that `strategy` gives them.
     pub fn copies(&self, strategy: Strategy) -> impl Iterator<Item = Copies<'_>> {
-        let mut order: Vec<_> = self.nodes.iter().collect();
-        order.sort_unstable_by_key(|(name, _)| name);
-        order.into_iter().map(move |(name, stamps)| {
-            let held = stamps.iter().map(|&(backend, stamp)| Held {
-                backend,
-                stamp,
-                state: self.state(name, backend),
-            });
-            let mut held: Vec<_> = held.collect();
+        let mut order: Vec<_> = self.numbers().collect();
+        order.sort_unstable_by_key(|number| self.name(*number));
+        order.into_iter().map(move |number| {
+            let name = self.name(number);
+            let mut held: Vec<_> = self.held(number).collect();
             let counted = |held: &Held| (held.backend, held.stamp.under(strategy));
             held.sort_by(|a, b| first_is_owner(counted(a), counted(b)));
             let certname = unquote(name).unwrap_or_else(|| String::from_utf8_lossy(name));
@@ -108,14 +106,6 @@ impl FreshnessMap {
     pub fn copies_of(&self, certname: &str, strategy: Strategy) -> Option<Copies<'_>> {
         // Looked up seldom, and by people.
         self.copies(strategy).find(|it| it.certname == certname)
-    }
-
-    fn state(&self, name: &[u8], backend: BackendId) -> State {
-        if self.is_inactive(name, backend) {
-            State::Inactive
-        } else {
-            State::Active
-        }
     }
 }
 

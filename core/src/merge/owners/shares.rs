@@ -7,8 +7,9 @@ mod told;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use super::FreshnessMap;
+use super::copies::{self, State};
 use super::history::History;
-use super::{FreshnessMap, Stamp};
 use crate::json::unquote;
 use crate::query::{Atom, Field, Truth, is_of_nodes};
 use crate::round::BackendId;
@@ -79,28 +80,30 @@ impl FreshnessMap {
         let mut inactive: Vec<Vec<&[u8]>> = vec![Vec::new(); among.len()];
         let mut contested = inactive.clone();
         let mut active = vec![0; among.len()];
-        for (name, stamps) in &self.nodes {
+        for number in self.numbers() {
+            let name = self.name(number);
             let place = |id: BackendId| among.iter().position(|known| *known == id);
-            let holders = stamps
-                .iter()
-                .filter_map(|(id, stamp)| Some((place(*id)?, *stamp)));
-            let newest = |best: (usize, Stamp), other: (usize, Stamp)| {
-                let is_newer = other.1 > best.1 || (other.1 == best.1 && other.0 < best.0);
+            let holders = self
+                .held(number)
+                .filter_map(|held| Some((place(held.backend)?, held)));
+            let newest = |best: (usize, copies::Held), other: (usize, copies::Held)| {
+                let (held, than) = (other.1.stamp, best.1.stamp);
+                let is_newer = held > than || (held == than && other.0 < best.0);
                 if is_newer { other } else { best }
             };
-            let Some((winner, _)) = holders.clone().reduce(newest) else {
+            let Some((winner, newest)) = holders.clone().reduce(newest) else {
                 continue;
             };
-            let is_inactive = self.is_inactive(name, among[winner]);
+            let is_inactive = newest.state == State::Inactive;
             let is_contested = holders.clone().nth(1).is_some();
             active[winner] += usize::from(!is_inactive);
-            for (holder, stamp) in holders {
+            for (holder, held) in holders {
                 let nodes = if holder == winner {
                     &mut owned
                 } else {
                     &mut stale
                 };
-                nodes[holder].push((name, stamp.facts));
+                nodes[holder].push((name, held.stamp.facts.time()));
                 if is_contested {
                     contested[holder].push(name);
                 }
