@@ -224,6 +224,20 @@ impl Upstream {
     where
         R: Future<Output = Result<T, Failure>>,
     {
+        self.ask_staying(backend, ask, Stay::Long, take).await
+    }
+
+    /// The same; `take` stays for so long.
+    pub(super) async fn ask_staying<T, R>(
+        &self,
+        backend: BackendId,
+        ask: &Ask,
+        stay: Stay,
+        take: impl Fn(Response<Incoming>) -> R,
+    ) -> (Option<Via>, Result<Turn<T>, Failure>)
+    where
+        R: Future<Output = Result<T, Failure>>,
+    {
         let take = &take;
         let read = |response: Response<Incoming>| async move {
             if response.status().is_success() {
@@ -232,8 +246,7 @@ impl Upstream {
                 self.receive(response).await.map(Turn::Refused)
             }
         };
-        let asking = Asking::at(Stay::Long);
-        self.ask_for(backend, ask, asking, read).await
+        self.ask_for(backend, ask, Asking::at(stay), read).await
     }
 
     /// Asks one PuppetDB, which has `place` for it, and waits for the head of its answer.

@@ -7,7 +7,7 @@ use pdbmux_core::health::ejection::{Change, Outcome};
 use pdbmux_core::round::{Verdict, verdict};
 use tokio::time::Instant;
 
-use super::{Asked, Failure, MemberId, Received, Upstream};
+use super::{Asked, Failure, MemberId, Upstream};
 
 /// By which PuppetDB an answer came, or did not come, and when it was asked.
 #[derive(Debug, Clone, Copy)]
@@ -26,20 +26,26 @@ pub(super) enum Role {
     StandIn,
 }
 
+/// By whom an answer came, or did not come, and its status, or why there is none.
+type Fared<'f> = (Option<Via>, Result<u16, &'f Failure>);
+
 impl Upstream {
     /// Learns from a round. A server's error on which all agree is taken for the question's fault.
     pub fn judge(&self, round: &[Asked]) {
+        self.judge_each(round.iter().map(fared));
+    }
+
+    /// The same, where no more is known of each part than by whom it came and how it fared: the status,
+    /// or why there is none.
+    pub(super) fn judge_each<'f>(&self, round: impl Iterator<Item = Fared<'f>> + Clone) {
         if !self.monitor.ejects() {
             return;
         }
-        let statuses = round.iter().map(|asked| match &asked.result {
-            Ok(received) => Some(received.status),
-            Err(_) => None,
-        });
+        let statuses = round.clone().map(|(_, result)| result.ok());
         let agree = matches!(verdict(statuses), Verdict::Replay(_));
-        for asked in round {
-            if let (Some(via), Some(outcome)) = (asked.via, outcome(&asked.result))
-                && !(agree && asked.result.is_ok())
+        for (via, result) in round {
+            if let (Some(via), Some(outcome)) = (via, outcome(result))
+                && !(agree && result.is_ok())
             {
                 self.learn_by(via, outcome);
             }
@@ -48,8 +54,8 @@ impl Upstream {
 
     /// Learns from backends that failed before another succeeded.
     pub fn judge_turns(&self, failed: &[Asked]) {
-        for asked in failed {
-            if let (Some(via), Some(outcome)) = (asked.via, outcome(&asked.result)) {
+        for (via, result) in failed.iter().map(fared) {
+            if let (Some(via), Some(outcome)) = (via, outcome(result)) {
                 self.learn_by(via, outcome);
             }
         }
@@ -101,15 +107,18 @@ impl Upstream {
 
 /// How a question fared, if that tells anything of the backend. To be refused is no failure of it, and
 /// says too little to be a success: what is refused may not have come to the database.
-fn outcome(result: &Result<Received, Failure>) -> Option<Outcome> {
+fn outcome(result: Result<u16, &Failure>) -> Option<Outcome> {
     match result {
-        Ok(received) => match received.status {
-            200..300 => Some(Outcome::Success),
-            500.. => Some(Outcome::Failure),
-            _ => None,
-        },
+        Ok(200..300) => Some(Outcome::Success),
+        Ok(500..) => Some(Outcome::Failure),
+        Ok(_) => None,
         Err(failure) => failure.is_of_backend().then_some(Outcome::Failure),
     }
+}
+
+fn fared(asked: &Asked) -> Fared<'_> {
+    let status = asked.result.as_ref().map(|received| received.status);
+    (asked.via, status)
 }
 
 /// Some number. The standard library seeds its hashes anew each time.

@@ -1,23 +1,30 @@
 //! The freshness map: kept for its time, built once for all who wait.
 
+mod nodes;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use futures_util::future::join_all;
 use pdbmux_core::json::ScanError;
 use pdbmux_core::merge::owners::history::{Pasts, check_hashes, spans_ask};
-use pdbmux_core::merge::owners::{Census, FreshnessMap, Shares};
+use pdbmux_core::merge::owners::{Census, FreshnessMap, Nodes, Shares};
 use pdbmux_core::plan::{Ask, freshness_ask};
 use pdbmux_core::round::{BackendId, Reply};
 use pdbmux_core::settings::Settings;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-use super::{Asked, Room, Upstream};
+use super::group::Answered;
+use super::{Asked, Room, Turn, Upstream};
 use crate::config::Config;
 use crate::flight::{Flight, Flights};
 use crate::metrics::{Estate, EstateOfBackend, Metrics};
 use crate::{request, work};
+
+/// To put a node into the map is as much work as to read so many bytes.
+const NODE: usize = 256;
 
 /// Whose data is newest, as far as it is known (R044).
 #[derive(Debug)]
@@ -296,26 +303,26 @@ impl Freshness {
         let ask = freshness_ask(self.settings.strategy);
         let asked = self.upstream.shared_pool().asked;
         let started = Instant::now();
-        let mut round = self.ask_each(&asked, &ask).await;
-        let (map, census) = loop {
-            let size = round
-                .iter()
-                .map(|asked| asked.part().reply.map_or(0, |r| r.body.len()))
-                .sum();
-            let read;
-            let damaged;
-            (round, read, damaged) = work::run(size, move || {
-                let (map, damaged) = FreshnessMap::build(&told(&round));
-                let census = map.census();
-                (round, (Arc::new(map), census), damaged)
-            })
-            .await;
-            // Whoever is missing is named by the request that needed it.
-            if damaged.is_empty() || !self.replaced(&mut round, &ask, damaged).await {
-                break read;
-            }
-        };
-        self.upstream.judge(&round);
+        let lists = asked.iter().map(|id| self.upstream.nodes_of(*id, &ask));
+        let round = join_all(lists).await;
+        let fared = round.iter().map(|(via, told)| {
+            let status = told.as_ref().map(Answered::status);
+            (*via, status)
+        });
+        self.upstream.judge_each(fared);
+        // Whoever is missing is named by the request that needed it.
+        let told = round.into_iter().filter_map(|(_, told)| match told {
+            Ok(Turn::Success(nodes)) => Some(nodes),
+            Ok(Turn::Refused(_)) | Err(_) => None,
+        });
+        let told: Vec<_> = told.collect();
+        let nodes: usize = told.iter().map(Nodes::count).sum();
+        let (map, census) = work::run(nodes * NODE, move || {
+            let map = FreshnessMap::of(told);
+            let census = map.census();
+            (Arc::new(map), census)
+        })
+        .await;
         // Where nobody answered, nothing was learnt.
         if !census.backends.is_empty() {
             self.metrics.learn_estate(self.estate(census));

@@ -1,5 +1,7 @@
 //! The freshness map: who asks for it, how often, and what it may cost (R044, R045).
 
+pub(crate) mod arriving;
+
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;

@@ -173,6 +173,7 @@ impl FreshnessMap {
             match numbers.entry(hasher.hash_one(name), is_it, hash_of) {
                 Entry::Occupied(found) => *found.get(),
                 Entry::Vacant(free) => {
+                    // An estate of 2^32 nodes is none.
                     let number = u32::try_from(known.len()).unwrap_or(u32::MAX);
                     free.insert(number);
                     known.push(name);

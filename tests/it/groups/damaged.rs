@@ -4,6 +4,7 @@ use pdbmux_core::settings::Strategy;
 
 use super::{COUNT, NODES, asked, grouped, trio};
 use crate::exact::estate::knows;
+use crate::freshness::arriving::broken_off;
 use crate::harness::Pdbmux;
 use crate::seeing::Scrape;
 use crate::stub::{Answer, Stub};
@@ -148,25 +149,29 @@ async fn a_list_that_breaks_off_while_it_is_held_to_be_put_in_order_is_another_o
 }
 
 #[tokio::test]
-async fn whose_nodes_are_newest_is_told_by_another_if_one_tells_nonsense() {
-    let stubs = trio().await;
-    let mux = grouped(&stubs, |_| {}).await;
-    let facts = "/pdb/query/v4/facts/os";
-    let fact = |value: &str| {
-        format!(r#"[{{"certname":"n","environment":"e","name":"os","value":"{value}"}}]"#)
-    };
-    let (old, new) = ("2026-01-01T00:00:00.000Z", "2026-01-02T00:00:00.000Z");
-    let told = |stub: &Stub, when, value| {
-        stub.fresh(&[("n", when)]).on(facts, fact(value));
-    };
-    told(&stubs[0], new, "newest");
-    told(&stubs[1], old, "old");
-    told(&stubs[2], new, "newest");
-    stubs[0].on(crate::stub::FRESHNESS, "[{");
-    let response = mux.get(facts).await;
-    assert!(response.ok().contains("newest"), "{}", response.text());
-    assert_eq!(response.backends(), Some("2/2"));
-    assert_eq!(stubs[2].freshness_asks(), 1);
+async fn whose_nodes_are_newest_is_told_by_another_if_one_breaks_off_or_tells_nonsense() {
+    let nonsense = Answer::json("[{");
+    for trouble in broken_off().into_iter().chain([nonsense]) {
+        let stubs = trio().await;
+        let mux = grouped(&stubs, |_| {}).await;
+        let facts = "/pdb/query/v4/facts/os";
+        let fact = |value: &str| {
+            format!(r#"[{{"certname":"n","environment":"e","name":"os","value":"{value}"}}]"#)
+        };
+        let (old, new) = ("2024-05-01T00:00:00.000Z", "2026-01-02T00:00:00.000Z");
+        let told = |stub: &Stub, when, value| {
+            stub.fresh(&[("n", when)]).on(facts, fact(value));
+        };
+        told(&stubs[0], new, "newest");
+        told(&stubs[1], old, "old");
+        told(&stubs[2], new, "newest");
+        stubs[0].on(crate::stub::FRESHNESS, trouble);
+        let response = mux.get(facts).await;
+        assert!(response.ok().contains("newest"), "{}", response.text());
+        assert_eq!(response.backends(), Some("2/2"));
+        assert_eq!(stubs[2].freshness_asks(), 1);
+        assert_eq!(taken_over(&mux).await.iter().sum::<i64>(), 1);
+    }
 }
 
 #[tokio::test]
