@@ -46,6 +46,7 @@ impl Pieces {
     }
 
     /// Appends bytes made here.
+    #[inline]
     pub(crate) fn push_made(&mut self, bytes: &[u8]) {
         let start = self.made.len();
         self.made.extend_from_slice(bytes);
@@ -108,8 +109,9 @@ impl<'b> ArrayPieces<'b> {
 
     /// Makes room for as many elements more.
     pub(crate) fn reserve(&mut self, elements: usize) {
-        // Most are a range each, with something made between them.
+        // Most are a range each, with something made between them: a separator, a key.
         self.pieces.list.reserve(2 * elements);
+        self.pieces.made.reserve(32 * elements);
     }
 
     /// Goes on with an array whose beginning was written before; `written` tells whether there is an

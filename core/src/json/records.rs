@@ -1,5 +1,8 @@
 //! Iteration over one level of an array or object, by spans.
 
+// As with the cursor.
+#![allow(clippy::inline_always)]
+
 use super::cursor::{Cursor, Key, Spelling};
 use super::error::ScanError;
 use super::neighbour::Neighbour;
@@ -49,7 +52,7 @@ impl<'b> Elements<'b> {
     }
 
     /// Moves to the next element; `false` when the array and the text are over.
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self) -> Result<bool, ScanError> {
         let mut cursor = self.cursor;
         let more = match self.state {

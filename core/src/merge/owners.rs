@@ -85,9 +85,25 @@ impl<'b> Certnames<'b> {
     }
 }
 
+/// Whether there is a backslash. Certnames are short: to compare a few blocks costs less than setting
+/// up a search.
+fn has_escape(raw: &[u8]) -> bool {
+    // All are compared at once, which to stop at the first would prevent.
+    let is_in = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .fold(0, |found, byte| found | u8::from(*byte == b'\\'))
+            != 0
+    };
+    match raw.last_chunk::<16>() {
+        Some(last) => is_in(last) || raw.as_chunks::<16>().0.iter().any(|block| is_in(block)),
+        None => is_in(raw),
+    }
+}
+
 /// The one spelling under which a certname is compared.
 pub(crate) fn canonical(raw: &[u8]) -> Cow<'_, [u8]> {
-    if memchr::memchr(b'\\', raw).is_none() {
+    if !has_escape(raw) {
         return Cow::Borrowed(raw);
     }
     unquote(raw).map_or(Cow::Borrowed(raw), |name| {
@@ -396,6 +412,19 @@ mod tests {
         assert_eq!(raw.map(|raw| names.number(raw)), [0, 1, 0, 2, 1]);
         assert_eq!(names.len(), 3);
         assert_eq!(names.name(1), b"\"b\"");
+    }
+
+    #[test]
+    fn an_escape_is_seen_wherever_it_stands() {
+        for length in 0..50 {
+            let plain = vec![b'a'; length];
+            assert!(!has_escape(&plain), "{length}");
+            for at in 0..length {
+                let mut escaped = plain.clone();
+                escaped[at] = b'\\';
+                assert!(has_escape(&escaped), "{at} of {length}");
+            }
+        }
     }
 
     #[test]
