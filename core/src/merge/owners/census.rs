@@ -1,7 +1,7 @@
 //! How the nodes are spread over the backends.
 
-use super::FreshnessMap;
 use super::copies::Held;
+use super::{FreshnessMap, first_is_owner};
 use crate::round::BackendId;
 
 /// How many nodes there are, and where.
@@ -42,11 +42,9 @@ impl FreshnessMap {
         for number in self.numbers() {
             let held = self.held(number);
             shared += usize::from(held.clone().nth(1).is_some());
-            let newest = |best: &Held, other: &Held| {
-                let older = best.stamp.cmp(&other.stamp);
-                older.then(other.backend.cmp(&best.backend))
-            };
-            let owner = held.clone().max_by(newest).map(|owner| owner.backend);
+            let copies = held.clone().map(|held| (held.backend, held.stamp));
+            let owner = copies.min_by(|a, b| first_is_owner(*a, *b));
+            let owner = owner.map(|(backend, _)| backend);
             for Held {
                 backend: holder, ..
             } in held
@@ -80,13 +78,12 @@ mod tests {
         let node = |name: &str, day: &str| {
             format!(r#"{{"certname":"{name}","report_timestamp":"2026-01-{day}T00:00:00Z"}}"#)
         };
-        let a = format!(
-            "[{},{},{}]",
-            node("one", "01"),
-            node("two", "02"),
-            node("tie", "05")
-        );
-        let b = format!("[{},{}]", node("two", "03"), node("tie", "05"));
+        let list = |nodes: &[(&str, &str)]| {
+            let nodes = nodes.iter().map(|(name, day)| node(name, day));
+            format!("[{}]", nodes.collect::<Vec<_>>().join(","))
+        };
+        let a = list(&[("one", "01"), ("two", "02"), ("three", "02"), ("tie", "05")]);
+        let b = list(&[("two", "03"), ("three", "03"), ("tie", "05")]);
         let bodies = [
             (BackendId(0), a.as_bytes()),
             (BackendId(1), b.as_bytes()),
@@ -101,9 +98,9 @@ mod tests {
         assert_eq!(
             census,
             Census {
-                nodes: 3,
-                shared: 2,
-                backends: vec![of(0, 2, 1), of(1, 1, 1), of(2, 0, 0)],
+                nodes: 4,
+                shared: 3,
+                backends: vec![of(0, 2, 2), of(1, 2, 1), of(2, 0, 0)],
             }
         );
     }
