@@ -126,7 +126,10 @@ fn one(root: &Path, size: Size, backend: usize) -> Result<PathBuf> {
         each_fact(out, nodes.clone(), size.facts)
     })?;
     write(&folder.join("owned.json"), |out| {
-        each_fact(out, owned, size.facts)
+        each_fact(out, owned.clone(), size.facts)
+    })?;
+    write(&folder.join("nodes-owned.json"), |out| {
+        array(out, owned, |out, at| node(out, at, backend))
     })?;
     write(&folder.join("nodes.json"), |out| {
         array(out, nodes, |out, at| node(out, at, backend))

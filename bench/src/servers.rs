@@ -29,6 +29,7 @@ pub(crate) fn upstream(run: &Path, backends: &[PathBuf], cached: &Path) -> Resul
     // Whatever asks with a condition gets what the backend owns; a count is a count.
     let mut servers = String::from(
         "map $args $counts { default 0; ~count 1; }\n\
+         map $args $nodes { default nodes.json; ~%22not%22 nodes-owned.json; }\n\
          map $request_method$args $facts { default facts.json; ~POST owned.json; ~query= owned.json; }\n",
     );
     for backend in backends {
@@ -37,7 +38,7 @@ pub(crate) fn upstream(run: &Path, backends: &[PathBuf], cached: &Path) -> Resul
         writeln!(
             servers,
             "server {{ listen 127.0.0.1:{port} backlog=1024 reuseport; default_type application/json;\n\
-             location = /pdb/query/v4/nodes {{ if ($counts) {{ rewrite ^ /count.json last; }} alias {folder}/nodes.json; }}\n\
+             location = /pdb/query/v4/nodes {{ if ($counts) {{ rewrite ^ /count.json last; }} alias {folder}/$nodes; }}\n\
              location = /count.json {{ sendfile off; tcp_nopush off; root {folder}; }}\n\
              location = /pdb/query/v4/events {{ alias {folder}/events.json; }}\n\
              location = /pdb/query/v4/facts {{ alias {folder}/$facts; error_page 405 =200 $uri; }}\n\

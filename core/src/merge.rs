@@ -29,6 +29,8 @@ use crate::round::{BackendId, Part, Reply, Verdict, verdict};
 use std::collections::HashSet;
 
 use damage::Damage;
+use owners::Share;
+use records::Scan;
 
 /// How the answers of a fan-out become one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,6 +87,8 @@ pub struct Fan {
     pub doubts: Vec<Doubt>,
     /// What is done instead where it would take long lists to ask each backend for its own.
     pub unlisted: Option<Box<Unlisted>>,
+    /// Whether each backend answers with one record for each active node that it owns.
+    pub lists_nodes: bool,
 }
 
 /// What it means that a backend answers 404.
@@ -119,6 +123,7 @@ impl Fan {
             priors: Vec::new(),
             doubts: Vec::new(),
             unlisted: None,
+            lists_nodes: false,
             absence: match merge {
                 Merge::Holder(_) => Absence::IsEmpty,
                 _ => Absence::Fails,
@@ -191,6 +196,27 @@ impl Fan {
     /// Whether its own answers tell if a backend has other nodes by now.
     pub fn is_census(&self) -> bool {
         matches!(self.merge, Merge::Tally(_))
+    }
+
+    /// Whether a body can be read by itself, before the others are there ([`Self::scan`]).
+    pub fn scans(&self) -> bool {
+        matches!(self.merge, Merge::Records(_))
+    }
+
+    /// Reads the body of a success by itself, if that can be done. What comes of it goes to
+    /// [`Self::merge`] with the body.
+    pub fn scan(&self, body: &[u8]) -> Option<Scan> {
+        match &self.merge {
+            Merge::Records(plan) => Some(Scan::of(plan, body)),
+            _ => None,
+        }
+    }
+
+    /// Whether a backend's answer, by what came of it, itself shows that the backend still has the
+    /// nodes by which it was given `share`.
+    pub fn confirms(&self, share: &Share, scan: &Scan) -> bool {
+        let rows = scan.rows().filter(|_| self.lists_nodes);
+        rows.is_some_and(|rows| share.is_confirmed_by(rows))
     }
 
     /// Merges a round, which holds its parts in configured order, those of one backend in the order
@@ -342,13 +368,23 @@ pub(crate) fn read_round<'b, T>(
     round: &[Part<'b>],
     mut read: impl FnMut(&'b [u8]) -> Result<T, ScanError>,
 ) -> Readings<'b, T> {
+    read_replies(round, |reply| {
+        check_utf8(reply.body).and_then(|()| read(reply.body))
+    })
+}
+
+/// The same by a `read` that sees to it that the body is UTF-8.
+pub(crate) fn read_replies<'b, T>(
+    round: &[Part<'b>],
+    mut read: impl FnMut(Reply<'b>) -> Result<T, ScanError>,
+) -> Readings<'b, T> {
     let mut good = Vec::new();
     let mut damaged = Vec::new();
     let mut statuses = Vec::new();
     for &Part { backend, reply } in round {
         let mut status = reply.map(|reply| reply.status);
         if let Some(reply) = reply.filter(Reply::is_success) {
-            match check_utf8(reply.body).and_then(|()| read(reply.body)) {
+            match read(reply) {
                 Ok(read) => {
                     good.push(Reading {
                         backend,

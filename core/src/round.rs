@@ -1,5 +1,7 @@
 //! What the backends said, and what a round of answers means.
 
+use crate::merge::records::Scan;
+
 /// A backend by its place in the configured order, which is the only tie-break (R003).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BackendId(pub u16);
@@ -20,9 +22,24 @@ pub struct Reply<'b> {
     pub total: Option<u64>,
     /// Its body, whole.
     pub body: &'b [u8],
+    /// What was read of that body when it came ([`Fan::scan`](crate::merge::Fan::scan)), if
+    /// anything was; a merge reads the others itself.
+    pub scan: Option<&'b Scan>,
 }
 
-impl Reply<'_> {
+impl<'b> Reply<'b> {
+    /// The same answer with another body, which nothing was read of yet.
+    pub(crate) fn with_body<'o>(self, body: &'o [u8]) -> Reply<'o>
+    where
+        'b: 'o,
+    {
+        Reply {
+            body,
+            scan: None,
+            ..self
+        }
+    }
+
     /// Whether it answers the question.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)

@@ -118,6 +118,7 @@ fn parts(sent: &[Sent]) -> Vec<Part<'_>> {
         status: 200,
         total: sent.total,
         body: sent.body.as_bytes(),
+        scan: None,
     });
     (0..)
         .map(BackendId)
@@ -491,6 +492,13 @@ proptest! {
         for end in 0..whole.len() {
             sent[0].body = String::from_utf8_lossy(&whole.as_bytes()[..end]).into_owned();
             let got = fan.merge(&parts(&sent), &limits, context);
+            // Nor does it matter when they were read.
+            let scans: Vec<_> = sent.iter().map(|sent| fan.scan(sent.body.as_bytes())).collect();
+            let read: Vec<_> = parts(&sent).into_iter().zip(&scans).map(|(part, scan)| Part {
+                reply: part.reply.map(|reply| Reply { scan: scan.as_ref(), ..reply }),
+                ..part
+            }).collect();
+            prop_assert_eq!(&fan.merge(&read, &limits, context), &got);
             prop_assert_eq!(got.damaged.len(), 1);
             prop_assert_eq!(got.damaged[0].0, BackendId(0));
             prop_assert_eq!(&got.outcome, &expected);

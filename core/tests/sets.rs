@@ -148,6 +148,7 @@ fn serve(estate: &[Backend], parameters: &[(&str, &str)]) -> (Vec<Value>, Option
                 status: 200,
                 total: Some(99),
                 body: body.as_bytes(),
+                scan: None,
             }),
         })
         .collect();

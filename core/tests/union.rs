@@ -56,6 +56,7 @@ fn parts(sent: &[Sent]) -> Vec<Part<'_>> {
             status: 200,
             total: sent.total,
             body: sent.body.as_bytes(),
+            scan: None,
         }),
     });
     parts.collect()

@@ -46,15 +46,24 @@ pub fn settle(
             .enumerate()
             .map(|(at, limit)| ask(at, *limit))
             .collect();
+        // Some are read when they come, others when they are merged.
+        let scans: Vec<_> = bodies
+            .iter()
+            .enumerate()
+            .map(|(at, body)| body.as_deref().filter(|_| at % 2 == 0))
+            .map(|body| body.and_then(|body| fan.scan(body)))
+            .collect();
         let round: Vec<_> = bodies
             .iter()
+            .zip(&scans)
             .zip(0..)
-            .map(|(body, id)| Part {
+            .map(|((body, scan), id)| Part {
                 backend: BackendId(id),
                 reply: body.as_ref().map(|body| Reply {
                     status: 200,
                     total: Some(7),
                     body,
+                    scan: scan.as_ref(),
                 }),
             })
             .collect();

@@ -222,7 +222,7 @@ impl App {
     }
 
     /// Asks every backend the same.
-    async fn gather(&self, fan: &Fan, since: Instant, room: usize) -> Gathered {
+    async fn gather(&self, fan: &Arc<Fan>, since: Instant, room: usize) -> Gathered {
         let Pool { asked, mut skipped } = self.upstream.pool();
         let asks: Vec<_> = asked
             .into_iter()
@@ -235,8 +235,7 @@ impl App {
                 None
             }
         };
-        let (mut round, mut map) =
-            tokio::join!(self.upstream.fan_out_within(&asks, Room::of(room)), map);
+        let (mut round, mut map) = tokio::join!(self.ask_reading(fan, &asks, Room::of(room)), map);
         if let Some(known) = map {
             let mut contributors = successes(&round);
             contributors.dedup();
@@ -270,6 +269,19 @@ impl App {
         }
     }
 
+    /// Asks the questions of a fan-out, and reads each answer as soon as it is there: what waits for
+    /// others is then read already when they come.
+    pub(super) async fn ask_reading(
+        &self,
+        fan: &Arc<Fan>,
+        asks: &[(BackendId, Ask)],
+        room: Room,
+    ) -> Vec<Asked> {
+        let fan = Arc::clone(fan);
+        let read = move |asked| read(Arc::clone(&fan), asked);
+        self.upstream.fan_out_to(asks, room, read).await
+    }
+
     /// Merges a round; where that does not decide the window, asks for more and merges again. What
     /// turns out to be damaged has failed, or is asked of another of its group.
     async fn settle(&self, fan: &Arc<Fan>, mut gathered: Gathered) -> (Gathered, Merged) {
@@ -282,7 +294,7 @@ impl App {
             let limits: Vec<_> = asks.iter().map(Ask::limit).collect();
             let began = Instant::now();
             let mut merged;
-            (round, merged) = work::run(size(&round), move || {
+            (round, merged) = work::run(to_read(&round), move || {
                 let parts: Vec<_> = round.iter().map(Asked::part).collect();
                 let context = Context {
                     backends: &settings.backends,
@@ -404,6 +416,20 @@ impl App {
     }
 }
 
+/// Reads a part, if it is a whole success.
+async fn read(fan: Arc<Fan>, mut asked: Asked) -> Asked {
+    if fan.scans()
+        && asked.rest.is_none()
+        && asked.is_success()
+        && let Ok(received) = &mut asked.result
+    {
+        let body = received.body.clone();
+        let scan = work::run(body.len(), move || fan.scan(&body)).await;
+        received.scan = scan.map(Box::new);
+    }
+    asked
+}
+
 /// Tells of upstream records that bore the source fact's name (R070).
 pub(super) fn note_dropped(records: usize) {
     if records > 0 {
@@ -439,16 +465,14 @@ fn failures(round: &[Asked]) -> usize {
     round.iter().filter(|asked| asked.result.is_err()).count()
 }
 
-fn size(round: &[Asked]) -> usize {
-    round
-        .iter()
-        .map(|asked| {
-            asked
-                .result
-                .as_ref()
-                .map_or(0, |received| received.body.len())
-        })
-        .sum()
+/// How many bytes a merge of `round` comes to read. What was read by itself is half done.
+fn to_read(round: &[Asked]) -> usize {
+    let received = round.iter().filter_map(|asked| asked.result.as_ref().ok());
+    let each = received.map(|it| match it.scan {
+        Some(_) => it.body.len() / 2,
+        None => it.body.len(),
+    });
+    each.sum()
 }
 
 /// Those of `without` that an answer lacks something by.

@@ -21,11 +21,14 @@ use crate::upstream::{Asked, Failure, Pool, Room};
 /// How often the nodes are listed anew because they changed meanwhile.
 const RENEWALS: usize = 3;
 
+/// More than a record of a node takes, in bytes.
+const NODE: usize = 1 << 10;
+
 impl App {
     /// Asks every backend for its share. Those that fail are moved to `failed`, unless all do.
     pub(super) async fn gather_shares(
         &self,
-        plan: &Fan,
+        plan: &Arc<Fan>,
         since: Instant,
         room: usize,
         failed: &mut Vec<Asked>,
@@ -66,31 +69,24 @@ impl App {
             };
             instead = plan.among(&shares, self.max_listed).map(Arc::new);
             note_instead(instead.as_ref());
-            let fan = instead.as_deref().unwrap_or(plan);
+            let fan = instead.as_ref().unwrap_or(plan);
             let asks = questions(fan, &shares, &among);
             by = shares;
             let is_of = |(ask, part): &(Ask, Asked), (backend, now): &(BackendId, Ask)| {
                 *backend == part.backend && now == ask
             };
             answered.retain(|known| asks.iter().any(|asked| is_of(known, asked)));
+            for (_, part) in &mut answered {
+                part.forget_scan();
+            }
             let open: Vec<_> = asks
                 .iter()
                 .filter(|asked| !answered.iter().any(|known| is_of(known, asked)))
                 .cloned()
                 .collect();
-            // What is done instead may be something that has to be held whole.
-            let room = fan
-                .streamed()
-                .map_or_else(Room::unbounded, |_| Room::of(room));
-            let watched = if fan.is_census() {
-                Default::default()
-            } else {
-                watch(&map, &by)
-            };
-            let (round, changed) = tokio::join!(
-                self.upstream.fan_out_within(&open, room),
-                self.has_changed(watched, failed)
-            );
+            let (round, changed) = self
+                .ask_watching(fan, &open, (&map, &by), room, failed)
+                .await;
             answered.extend(open.into_iter().map(|(_, ask)| ask).zip(round));
             if changed && renewals < RENEWALS {
                 renewals += 1;
@@ -130,6 +126,37 @@ impl App {
         }
     }
 
+    /// Asks `open`, and whether tells whether nodes have come or gone since the map was made.
+    async fn ask_watching(
+        &self,
+        fan: &Arc<Fan>,
+        open: &[(BackendId, Ask)],
+        (map, shares): (&FreshnessMap, &Shares),
+        room: usize,
+        failed: &mut Vec<Asked>,
+    ) -> (Vec<Asked>, bool) {
+        // What is written while it arrives is not counted before.
+        let is_told = fan.lists_nodes && owned(shares) <= room / NODE;
+        let watched = if fan.is_census() {
+            Default::default()
+        } else {
+            watch(map, shares)
+        };
+        // What is done instead may be something that has to be held whole.
+        let room = match fan.streamed() {
+            Some(_) => Room::of(room),
+            None => Room::unbounded(),
+        };
+        let asking = self.ask_reading(fan, open, room);
+        if !is_told {
+            return tokio::join!(asking, self.has_changed(watched, failed));
+        }
+        let round = asking.await;
+        let is_confirmed = confirmed(fan, shares, &round);
+        let changed = !is_confirmed && self.has_changed(watched, failed).await;
+        (round, changed)
+    }
+
     /// Whether some backend has another number of nodes than is known. What cannot be learnt shows in
     /// the answer to the question itself, but for whom pdbmux could not ask: that one is moved to
     /// `failed`.
@@ -165,6 +192,24 @@ fn watch(map: &FreshnessMap, shares: &Shares) -> (Vec<(BackendId, Ask)>, Vec<Opt
         None => ((backend, census_ask()), map.held_by(backend)),
     };
     shares.backends().map(watched).unzip()
+}
+
+/// How many nodes there are by `shares`.
+fn owned(shares: &Shares) -> usize {
+    let each = shares.backends().filter_map(|backend| shares.of(backend));
+    each.map(Share::nodes).sum()
+}
+
+/// Whether the answers of `round` themselves show that all backends have the nodes by which they were
+/// given `shares`.
+fn confirmed(fan: &Fan, shares: &Shares, round: &[Asked]) -> bool {
+    shares.backends().all(|backend| {
+        let asked = round.iter().find(|asked| asked.backend == backend);
+        let reply = asked.and_then(|asked| asked.part().reply);
+        let scan = reply.and_then(|reply| reply.scan);
+        let share = shares.of(backend).zip(scan);
+        share.is_some_and(|(share, scan)| fan.confirms(share, scan))
+    })
 }
 
 /// What each of `among` is asked.

@@ -1,6 +1,7 @@
 //! Asking: the one fan-out, and the one open question.
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use futures_util::future::join_all;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, USER_AGENT,
@@ -8,6 +9,7 @@ use http::header::{
 use http::{Method, Request, Response, StatusCode};
 use http_body::Body as _;
 use http_body_util::{BodyExt, Full};
+use pdbmux_core::merge::records::Scan;
 use pdbmux_core::plan::{Ask, Sent};
 use pdbmux_core::round::{BackendId, Part, Reply, effective_status};
 use tokio::time::Instant;
@@ -37,6 +39,8 @@ pub struct Received {
     pub total: Option<u64>,
     /// Its body.
     pub body: Bytes,
+    /// What was read of the body when it came, if anything was.
+    pub scan: Option<Box<Scan>>,
 }
 
 /// One backend's part of a round.
@@ -73,12 +77,20 @@ impl Asked {
         self.result.as_ref().err().and_then(Failure::lack)
     }
 
+    /// Forgets what was read of it: another fan-out would have read it otherwise.
+    pub fn forget_scan(&mut self) {
+        if let Ok(received) = &mut self.result {
+            received.scan = None;
+        }
+    }
+
     /// The part as merges see it.
     pub fn part(&self) -> Part<'_> {
         let reply = self.result.as_ref().ok().map(|received| Reply {
             status: received.status,
             total: received.total,
             body: &received.body,
+            scan: received.scan.as_deref(),
         });
         Part {
             backend: self.backend,
@@ -132,13 +144,27 @@ impl Upstream {
     /// The same, but where the answers are more than there is room for, what is left of them is not
     /// waited for.
     pub async fn fan_out_within(&self, asks: &[(BackendId, Ask)], room: Room) -> Vec<Asked> {
+        self.fan_out_to(asks, room, std::future::ready).await
+    }
+
+    /// The same with `take` making something of each part as soon as it is there, while others may
+    /// still be waited for.
+    pub async fn fan_out_to<T, R>(
+        &self,
+        asks: &[(BackendId, Ask)],
+        room: Room,
+        take: impl Fn(Asked) -> R,
+    ) -> Vec<T>
+    where
+        R: Future<Output = T>,
+    {
         let mut reserved = self.reserve(asks, &room).await.into_iter();
         join_all(asks.iter().map(|(backend, ask)| {
             let asking = Asking {
                 reserved: reserved.next(),
                 ..Asking::at(room.stay())
             };
-            self.ask_part(*backend, ask, asking, &room)
+            self.ask_part(*backend, ask, asking, &room).then(&take)
         }))
         .await
     }
@@ -209,6 +235,7 @@ impl Upstream {
             content_type: head.headers.get(CONTENT_TYPE).cloned(),
             total: total(&head.headers),
             body,
+            scan: None,
         };
         Ok((received, rest))
     }

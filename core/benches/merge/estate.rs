@@ -130,6 +130,7 @@ impl<'e> Merging<'e> {
                 status: 200,
                 total: None,
                 body: bodies[backend.index()].as_bytes(),
+                scan: None,
             }),
         });
         Self {

@@ -8,7 +8,7 @@ use crate::merge::fold::{FoldPlan, Rows, fold};
 use crate::merge::records::Total;
 use crate::merge::{Context, Merged, Outcome, Readings, add_totals, read_round};
 use crate::paging::{RecordOrder, Window};
-use crate::round::{Part, Reply, Verdict};
+use crate::round::{Part, Verdict};
 
 pub use filter::CountsFilter;
 
@@ -107,7 +107,7 @@ fn by_source(
             None => *part,
             Some((_, body)) => Part {
                 backend: part.backend,
-                reply: part.reply.map(|reply| Reply { body, ..reply }),
+                reply: part.reply.map(|reply| reply.with_body(body)),
             },
         })
         .collect();
@@ -154,6 +154,7 @@ mod tests {
                     status,
                     total,
                     body: body.as_bytes(),
+                    scan: None,
                 }),
             })
             .collect();

@@ -46,6 +46,7 @@ impl Drilldown {
                 status: 200,
                 total: None,
                 body: &shown,
+                scan: None,
             }),
         };
         let cut = RecordMerge {

@@ -75,6 +75,7 @@ mod tests {
                     status,
                     total: None,
                     body,
+                    scan: None,
                 }),
             })
             .collect()

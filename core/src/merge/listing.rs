@@ -64,6 +64,7 @@ mod tests {
                     status,
                     total: Some(99),
                     body: body.as_bytes(),
+                    scan: None,
                 }),
             })
             .collect();

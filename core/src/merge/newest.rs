@@ -127,6 +127,7 @@ mod tests {
                 status: 200,
                 total: None,
                 body: body.as_bytes(),
+                scan: None,
             }),
         };
         let leaked = |body: &String| -> &'static str { Box::leak(body.clone().into_boxed_str()) };

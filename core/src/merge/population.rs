@@ -127,6 +127,7 @@ mod tests {
                     status: *status,
                     total: None,
                     body: body.as_bytes(),
+                    scan: None,
                 }),
             })
             .collect();

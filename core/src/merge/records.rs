@@ -10,19 +10,22 @@ mod trust;
 mod window;
 mod writer;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::answer::{Answer, ArrayPieces};
-use crate::merge::owners::{Certnames, FreshnessMap, Stamp};
-use crate::merge::{Context, Merged, Outcome, Reading, add_totals, read_round};
+use crate::json::Span;
+use crate::merge::owners::{FreshnessMap, Stamp};
+use crate::merge::{Context, Merged, Outcome, Reading, add_totals, read_replies};
 use crate::paging::{RecordOrder, Window};
 use crate::provenance::{Mark, Provenance};
 use crate::round::{BackendId, Part, Verdict};
 
-use scan::{Entry, Layout, Scanned, Subjects};
+use scan::{Scanned, Subjects};
 use trust::CertnameOrder;
 use writer::{Marks, Writer};
 
+pub use scan::Scan;
 pub use stream::{Known, Sorted, Stream};
 pub(crate) use writer::strip;
 
@@ -205,13 +208,12 @@ pub fn merge(
     limits: &[Option<u32>],
     context: Context<'_>,
 ) -> Merged {
-    let layout = Layout::of(plan);
-    let mut subjects = Subjects::default();
-    let readings = read_round(round, |body| layout.scan(body, &mut subjects));
+    let readings = read_replies(round, |reply| Scanned::of(plan, reply));
     let outcome = match readings.verdict {
         Verdict::Replay(at) => Outcome::Replay(at),
         Verdict::Nothing => Outcome::Nothing,
         Verdict::Merge => {
+            let subjects = Subjects::numbered(&readings.good);
             let set = MergedSet::new(plan, &readings.good, &subjects, context);
             let limit_of = |backend| {
                 let mut asked = round.iter().zip(limits);
@@ -231,11 +233,14 @@ pub fn merge(
     }
 }
 
+/// What was read of one backend's answer.
+type Read<'b> = Reading<'b, Cow<'b, Scanned>>;
+
 /// The records of the winners, in the answer's order.
 struct MergedSet<'p, 'b> {
     plan: &'p RecordMerge,
-    readings: &'p [Reading<'b, Scanned>],
-    names: &'p Certnames<'b>,
+    readings: &'p [Read<'b>],
+    subjects: &'p Subjects<'b>,
     marks: Marks,
     kept: Vec<Kept>,
 }
@@ -252,12 +257,12 @@ enum Kept {
 impl<'p, 'b> MergedSet<'p, 'b> {
     fn new(
         plan: &'p RecordMerge,
-        readings: &'p [Reading<'b, Scanned>],
+        readings: &'p [Read<'b>],
         subjects: &'p Subjects<'b>,
         context: Context<'p>,
     ) -> Self {
         let names = &subjects.names;
-        let winners = winners(plan, readings, names, context);
+        let winners = winners(plan, readings, subjects, context);
         let sources = readings.iter().map(|reading| reading.backend);
         let marks = Marks::of(plan, sources, context.backends);
         let keeps_records = plan.provenance.mark != Mark::FactsOnly;
@@ -271,27 +276,25 @@ impl<'p, 'b> MergedSet<'p, 'b> {
         ];
         let entries = readings.iter().map(|reading| reading.read.entries.len());
         let mut kept = Vec::with_capacity(entries.sum());
-        for (from, reading) in readings.iter().zip(0u16..) {
+        for ((from, entries), reading) in readings.iter().zip(&subjects.entries).zip(0u16..) {
             let others = match plan.keep {
                 Keep::OfOwner => context.stale(from.backend),
                 _ => None,
             };
             let is_others =
                 |subject: u32| others.is_some_and(|it| it.contains(names.name(subject)));
-            for (found, entry) in from.read.entries.iter().zip(0..) {
-                if found.subject.is_some_and(is_others) {
+            for (subject, entry) in entries.iter().zip(0..) {
+                if subject.is_some_and(is_others) {
                     continue;
                 }
-                let winner = found
-                    .subject
-                    .and_then(|subject| winners.get(subject as usize));
+                let winner = subject.and_then(|subject| winners.get(subject as usize));
                 if winner.is_some_and(|winner| *winner != reading) {
                     continue;
                 }
                 if keeps_records {
                     kept.push(Kept::Records { reading, entry });
                 }
-                if let Some(subject) = found.subject
+                if let Some(subject) = *subject
                     && let Some(marked) = marked.get_mut(subject as usize)
                     && !std::mem::replace(marked, true)
                 {
@@ -302,13 +305,13 @@ impl<'p, 'b> MergedSet<'p, 'b> {
         let mut set = Self {
             plan,
             readings,
-            names,
+            subjects,
             marks,
             kept,
         };
         set.sort();
         if let Keep::Each(_) = plan.keep {
-            set.keep_each(subjects.len());
+            set.keep_each();
         }
         set
     }
@@ -326,13 +329,13 @@ impl<'p, 'b> MergedSet<'p, 'b> {
 
     /// Drops copies of a record that came from another backend before. A row that one backend lists
     /// n times stays n times, and copies elsewhere add to that only what they list more.
-    fn keep_each(&mut self, subjects: usize) {
-        let mut served = vec![0u32; subjects];
+    fn keep_each(&mut self) {
+        let mut served = vec![0u32; self.subjects.len()];
         let mut seen: HashMap<(u32, u16), u32> = HashMap::new();
         let mut kept = std::mem::take(&mut self.kept);
         kept.retain(|kept| {
             let (Kept::Records { reading, entry } | Kept::Fact { reading, entry }) = *kept;
-            let Some(subject) = self.entry(reading, entry).1.subject else {
+            let Some(subject) = self.subjects.of(reading, entry) else {
                 return true;
             };
             let seen = seen.entry((subject, reading)).or_default();
@@ -345,15 +348,16 @@ impl<'p, 'b> MergedSet<'p, 'b> {
         self.kept = kept;
     }
 
-    fn entry(&self, reading: u16, entry: usize) -> (&Reading<'b, Scanned>, &Entry) {
+    fn entry(&self, reading: u16, entry: usize) -> (&Read<'b>, &Span) {
         let reading = &self.readings[usize::from(reading)];
         (reading, &reading.read.entries[entry])
     }
 
     /// What the synthetic fact of an entry's node takes from its records: certname, environment.
     fn fact_parts(&self, reading: u16, entry: usize) -> (&[u8], &[u8]) {
-        let (reading, found) = self.entry(reading, entry);
-        let certname = found.subject.map(|number| self.names.name(number));
+        let subject = self.subjects.of(reading, entry);
+        let certname = subject.map(|number| self.subjects.names.name(number));
+        let (reading, _) = self.entry(reading, entry);
         let environment = reading.read.mark(entry).map(|span| &reading.body[span]);
         (certname.unwrap_or(b"null"), environment.unwrap_or(b"null"))
     }
@@ -387,8 +391,8 @@ impl<'p, 'b> MergedSet<'p, 'b> {
                     writer.fact(reading, certname, environment);
                 }
                 Kept::Records { reading: at, entry } => {
-                    let (reading, found) = self.entry(at, entry);
-                    writer.records(at, at, &found.span, reading.read.mark(entry));
+                    let (reading, span) = self.entry(at, entry);
+                    writer.records(at, at, span, reading.read.mark(entry));
                 }
             }
         }
@@ -417,8 +421,8 @@ impl<'p, 'b> MergedSet<'p, 'b> {
 /// The place among the readings of each certname's winner; empty where records do not compete.
 fn winners(
     plan: &RecordMerge,
-    readings: &[Reading<'_, Scanned>],
-    names: &Certnames<'_>,
+    readings: &[Read<'_>],
+    subjects: &Subjects<'_>,
     context: Context<'_>,
 ) -> Vec<u16> {
     if let Keep::Owned | Keep::OfOwner | Keep::Each(_) = plan.keep {
@@ -433,7 +437,7 @@ fn winners(
                 Stamp::of_report(time.map(|span| &reading.body[span]))
             }
             Keep::Freshest => {
-                let name = names.name(certname);
+                let name = subjects.names.name(certname);
                 let map = context.freshness;
                 map.map(|map| map.stamp(name, reading.backend))
                     .unwrap_or_default()
@@ -441,10 +445,10 @@ fn winners(
             Keep::First | Keep::Owned | Keep::OfOwner | Keep::Each(_) => Stamp::default(),
         }
     };
-    let mut best: Vec<Option<Best>> = vec![None; names.len()];
-    for (reading, at) in readings.iter().zip(0u16..) {
-        for (found, entry) in reading.read.entries.iter().zip(0..) {
-            let Some(certname) = found.subject else {
+    let mut best: Vec<Option<Best>> = vec![None; subjects.names.len()];
+    for (entries, at) in subjects.entries.iter().zip(0u16..) {
+        for (subject, entry) in entries.iter().zip(0..) {
+            let Some(certname) = *subject else {
                 continue;
             };
             let best = &mut best[certname as usize];

@@ -116,6 +116,7 @@ impl Disjoint<'_> {
                         status: 200,
                         total: None,
                         body,
+                        scan: None,
                     }),
                 },
             })

@@ -46,7 +46,7 @@ pub(super) fn merge(plan: &Sift, round: &[Part<'_>], context: Context<'_>) -> Me
         .map(|(part, body)| Part {
             backend: part.backend,
             reply: match (part.reply, body) {
-                (Some(reply), Some(body)) => Some(Reply { body, ..reply }),
+                (Some(reply), Some(body)) => Some(reply.with_body(body)),
                 (_, None) if is_damaged(part) => None,
                 (reply, _) => reply,
             },

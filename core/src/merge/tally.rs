@@ -29,10 +29,7 @@ pub(super) fn merge(plan: &Tally, round: &[Part<'_>], context: Context<'_>) -> M
         .zip(&bodies)
         .map(|(part, body)| Part {
             backend: part.backend,
-            reply: part.reply.map(|reply| Reply {
-                body: body.as_bytes(),
-                ..reply
-            }),
+            reply: part.reply.map(|reply| reply.with_body(body.as_bytes())),
         })
         .collect();
     aggregates::merge(&plan.then, &owned, context).detached(&owned)
@@ -114,6 +111,7 @@ mod tests {
                     status: 200,
                     total: None,
                     body: body.as_bytes(),
+                    scan: None,
                 }),
             })
             .collect();

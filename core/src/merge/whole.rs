@@ -128,6 +128,7 @@ mod tests {
                     status,
                     total: None,
                     body: body.as_bytes(),
+                    scan: None,
                 }),
             })
             .collect()

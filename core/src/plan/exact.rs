@@ -20,7 +20,9 @@ use crate::settings::Settings;
 
 use super::records::{Selection, aggregates};
 use super::unlisted::{self, Apart, Rows, Unlisted};
-use super::{Ask, Plan, Scope, Turns, merge_of_records, owner_first, record_merge, source_facts};
+use super::{
+    Ask, Plan, Scope, Turns, Window, merge_of_records, owner_first, record_merge, source_facts,
+};
 
 /// An entity whose records belong to nodes.
 pub(super) fn owned(
@@ -81,8 +83,14 @@ fn listed(
     let ask = telling.ask.clone();
     let merge = merge_of_records(telling, Keep::OfOwner, mark, params, settings);
     let instead = Some(unlisted::records(ask, merge));
-    let plan = of_owned(selection(&[])?, scope, mark, params, settings);
-    Ok(otherwise(plan, instead, unlisted::rows(route, query)))
+    let selection = selection(&[])?;
+    let is_all = *query == Query::Absent && selection.window == Window::default();
+    let plan = of_owned(selection, scope, mark, params, settings);
+    let mut plan = otherwise(plan, instead, unlisted::rows(route, query));
+    if let Plan::Fan(fan) = &mut plan {
+        fan.lists_nodes = is_all && route.row.path == "/pdb/query/v4/nodes";
+    }
+    Ok(plan)
 }
 
 /// The plan with what is done instead where it would take long lists. History is told apart by more

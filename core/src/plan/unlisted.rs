@@ -93,6 +93,7 @@ impl Fan {
                 ask: active_ask(),
                 merge: Merge::Tally(Tally { then, otherwise }),
                 unlisted: None,
+                lists_nodes: false,
                 ..self.clone()
             });
         }
@@ -107,6 +108,7 @@ impl Fan {
             ask: ask.clone().of(Scope::OwnedWithin(most)),
             merge: merge.clone(),
             unlisted: None,
+            lists_nodes: false,
             ..self.clone()
         })
     }

@@ -76,6 +76,7 @@ fn who_is_not_let_in_is_told_what_to_do() {
     let own = until("pdbmux.example.com", "2030-01-01");
     let received = |status| {
         Ok(Received {
+            scan: None,
             status,
             content_type: None,
             total: None,

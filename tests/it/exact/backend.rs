@@ -75,6 +75,13 @@ impl Backend {
         };
         queries.filter(|query| !is_own(query)).collect()
     }
+
+    /// How often it was asked how many nodes there are.
+    pub(super) fn counts(&self) -> usize {
+        let census = pdbmux_core::plan::census_ask().target();
+        let seen = self.stub.seen().into_iter();
+        seen.filter(|seen| seen.target == census).count()
+    }
 }
 
 pub(super) async fn exact(backends: &[&Backend]) -> Pdbmux {

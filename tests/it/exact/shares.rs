@@ -82,6 +82,47 @@ async fn a_node_that_appears_in_a_second_backend_is_not_counted_twice() {
 }
 
 #[tokio::test]
+async fn a_list_of_all_nodes_itself_shows_whether_some_came() {
+    let a = Backend::holding(&[("moved", 1), ("only-a", 1)]).await;
+    let b = Backend::holding(&[("moved", 2), ("only-b", 1)]).await;
+    let mux = exact(&[&a, &b]).await;
+    let list = async |parameters: &[(&str, &str)]| {
+        let rows = mux.ask(NODES, parameters).await.json();
+        let rows = rows.as_array().unwrap().iter();
+        let names = rows.map(|row| row["certname"].as_str().unwrap().to_owned());
+        let mut names: Vec<_> = names.collect();
+        names.sort();
+        names
+    };
+    assert_eq!(list(&[]).await, ["moved", "only-a", "only-b"]);
+    assert_eq!((a.counts(), b.counts()), (0, 0));
+    // The rows of a part of them, or of some columns, are not so many.
+    list(&[("limit", "9"), ("order_by", r#"[{"field":"certname"}]"#)]).await;
+    list(&[("query", r#"["~","certname","."]"#)]).await;
+    assert_eq!((a.counts(), b.counts()), (2, 2));
+
+    a.gains("late", 1);
+    assert_eq!(list(&[]).await, ["late", "moved", "only-a", "only-b"]);
+    b.gains("only-a", 2);
+    assert_eq!(list(&[]).await, ["late", "moved", "only-a", "only-b"]);
+    a.loses("late");
+    assert_eq!(list(&[]).await, ["moved", "only-a", "only-b"]);
+}
+
+#[tokio::test]
+async fn a_backend_that_is_told_its_nodes_by_name_is_asked_for_their_number() {
+    for held in [&[("x", 1), ("y", 1)][..], &[("own", 1), ("x", 1), ("y", 1)]] {
+        let a = Backend::holding(&[("x", 9), ("y", 9), ("z", 9)]).await;
+        let b = Backend::holding(held).await;
+        let mux = exact(&[&a, &b]).await;
+        let list = async || mux.ask(NODES, &[]).await.json().as_array().unwrap().len();
+        let before = list().await;
+        b.gains("late", 1);
+        assert_eq!(list().await, before + 1, "{held:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_backend_that_cannot_list_its_nodes_speaks_for_none() {
     let (a, b) = pair().await;
     b.stub.on(NODES, Answer::status(500, "ill"));

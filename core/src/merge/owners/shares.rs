@@ -41,6 +41,8 @@ pub struct Share {
     listed: usize,
     /// What tells that it selects other nodes by now; `None`: that there are more or fewer of all.
     watched: Option<Watched>,
+    /// Whether that selects nodes that come too.
+    sees_new: bool,
     /// How many nodes it owns, and how many of them are active.
     nodes: usize,
     active: usize,
@@ -128,6 +130,7 @@ impl FreshnessMap {
                     active,
                     listed: told.listed,
                     watched: told.watched,
+                    sees_new: told.sees_new,
                     stale: stale.into_iter().map(|(name, _)| name.into()).collect(),
                     contested,
                     inactive: inactive.into_iter().map(Box::from).collect(),
@@ -191,6 +194,12 @@ impl Share {
     /// How many active nodes it owns.
     pub(crate) fn active(&self) -> usize {
         self.active
+    }
+
+    /// Whether so many active nodes, listed by the backend as its own, show that it still has the nodes
+    /// that it had, as [`watched`](Self::watched) would show it.
+    pub(crate) fn is_confirmed_by(&self, rows: usize) -> bool {
+        self.sees_new && rows == self.active
     }
 
     /// The nodes that it holds and another owns, in no order.

@@ -1,11 +1,14 @@
 //! Reading one backend's records as far as a merge needs them.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
-use crate::json::{Records, ScanError, Span, spells};
+use crate::json::{Records, ScanError, Span, check_utf8, spells};
+use crate::merge::Reading;
 use crate::merge::fold::Canonical;
 use crate::merge::owners::Certnames;
 use crate::provenance::Mark;
+use crate::round::Reply;
 
 use super::{Keep, RecordMerge, Total};
 
@@ -28,13 +31,9 @@ pub(super) struct Layout<'p> {
     grouped: bool,
 }
 
-/// One record, or neighbours of one certname.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
-    /// What it is about, if it says so.
-    pub(super) subject: Option<u32>,
-    pub(super) span: Span,
-}
+/// What a merge of records reads of one body by itself.
+#[derive(Debug, Clone)]
+pub struct Scan(Result<Scanned, ScanError>);
 
 /// What was read of a record that stands alone.
 pub(super) struct Found<'t> {
@@ -49,12 +48,14 @@ pub(super) struct Found<'t> {
 /// What was read of one reply.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Scanned {
-    pub(super) entries: Vec<Entry>,
-    /// For each entry the places of the mark and of the report's time, if the layout has them, then
-    /// those of the order members.
+    /// Where each entry lies: one record, or neighbours of one certname.
+    pub(super) entries: Vec<Span>,
+    /// For each entry the places of the members that tell what it is about, of the mark and of the
+    /// report's time, if the layout has them, then those of the order members.
     places: Vec<Option<Span>>,
-    /// How many places an entry has, and how many of them are the mark's and the time's.
+    /// How many places an entry has, and how many of them are those of each kind.
     each: usize,
+    identities: usize,
     marks: usize,
     stamps: usize,
     /// Records delivered, dropped ones included.
@@ -73,11 +74,40 @@ pub(super) struct Subjects<'b> {
     /// Of rows that several columns tell apart, by value: versions of PuppetDB need not spell JSON
     /// inside a column alike (trap T38).
     rows: HashMap<Vec<Canonical<'b>>, u32>,
+    /// What each entry of each reading is about, if it says so.
+    pub(super) entries: Vec<Vec<Option<u32>>>,
 }
 
 impl<'b> Subjects<'b> {
-    pub(super) fn len(&self) -> usize {
-        self.names.len() + self.rows.len()
+    /// Numbers what the entries of `readings` are about.
+    pub(super) fn numbered(readings: &[Reading<'b, Cow<'_, Scanned>>]) -> Self {
+        let mut subjects = Self::default();
+        for reading in readings {
+            let entries = subjects.number(reading.body, &reading.read);
+            subjects.entries.push(entries);
+        }
+        subjects
+    }
+
+    fn number(&mut self, body: &'b [u8], scanned: &Scanned) -> Vec<Option<u32>> {
+        let entries = scanned.entries.len();
+        if scanned.identities == 1 {
+            self.names.reserve(entries.min(FEW));
+        }
+        let text = |place: &Option<Span>| place.clone().map(|span| &body[span]);
+        // Neighbours are mostly of one node.
+        let mut before: Option<(&[u8], u32)> = None;
+        let subject = |entry| match scanned.identity(entry) {
+            [single] => {
+                let raw = text(single)?;
+                let known = before.filter(|(known, _)| *known == raw);
+                let (_, number) =
+                    *before.insert(known.unwrap_or_else(|| (raw, self.names.number(raw))));
+                Some(number)
+            }
+            several => Some(self.row(several.iter().map(text))),
+        };
+        (0..entries).map(subject).collect()
     }
 
     fn row(&mut self, columns: impl Iterator<Item = Option<&'b [u8]>>) -> u32 {
@@ -88,20 +118,56 @@ impl<'b> Subjects<'b> {
         let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
         *self.rows.entry(key).or_insert(next)
     }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.names.len() + self.rows.len()
+    }
+
+    /// What an entry of the reading at `reading` is about, if it says so.
+    pub(super) fn of(&self, reading: u16, entry: usize) -> Option<u32> {
+        self.entries[usize::from(reading)][entry]
+    }
+}
+
+impl Scan {
+    /// Reads `body` as far as `plan` needs it.
+    pub(crate) fn of(plan: &RecordMerge, body: &[u8]) -> Self {
+        let layout = Layout::of(plan);
+        Self(check_utf8(body).and_then(|()| layout.scan(body)))
+    }
+
+    /// How many records there are, if the body is none that is damaged.
+    pub(crate) fn rows(&self) -> Option<usize> {
+        self.0.as_ref().ok().map(|scanned| scanned.rows)
+    }
 }
 
 impl Scanned {
+    /// What `plan` needs of a reply, of which that may have been read before.
+    pub(super) fn of<'b>(plan: &RecordMerge, reply: Reply<'b>) -> Result<Cow<'b, Self>, ScanError> {
+        match reply.scan {
+            Some(Scan(scanned)) => scanned.as_ref().map(Cow::Borrowed).map_err(|error| *error),
+            None => Scan::of(plan, reply.body).0.map(Cow::Owned),
+        }
+    }
+
+    /// Where the members that tell what an entry is about stand.
+    fn identity(&self, entry: usize) -> &[Option<Span>] {
+        &self.places[entry * self.each..][..self.identities]
+    }
+
     pub(super) fn mark(&self, entry: usize) -> Option<Span> {
-        self.place(entry, 0, self.marks > 0)
+        self.place(entry, self.identities, self.marks > 0)
     }
 
     /// Where the time of the node's report stands, where it is read from records.
     pub(super) fn stamp(&self, entry: usize) -> Option<Span> {
-        self.place(entry, self.marks, self.stamps > 0)
+        self.place(entry, self.identities + self.marks, self.stamps > 0)
     }
 
     pub(super) fn order_key(&self, entry: usize, at: usize) -> Option<Span> {
-        self.place(entry, self.marks + self.stamps + at, true)
+        self.place(entry, self.identities + self.marks + self.stamps + at, true)
     }
 
     fn place(&self, entry: usize, at: usize, is_kept: bool) -> Option<Span> {
@@ -193,23 +259,26 @@ impl<'p> Layout<'p> {
     }
 
     /// Reads a backend's body.
-    pub(super) fn scan<'b>(
-        &self,
-        body: &'b [u8],
-        subjects: &mut Subjects<'b>,
-    ) -> Result<Scanned, ScanError> {
+    fn scan(&self, body: &[u8]) -> Result<Scanned, ScanError> {
         let mut fields = vec![None; self.keys.len()];
         let mut records = Records::new(body, &self.keys);
-        let (marks, stamps) = (self.mark.iter().len(), self.stamp.iter().len());
+        let kept: Vec<usize> = self
+            .identity
+            .iter()
+            .chain(&self.mark)
+            .copied()
+            .chain(self.stamp)
+            .chain(self.order.iter().copied())
+            .collect();
         let mut scanned = Scanned {
-            marks,
-            stamps,
-            each: marks + stamps + self.order.len(),
+            identities: self.identity.len(),
+            marks: self.mark.iter().len(),
+            stamps: self.stamp.iter().len(),
+            each: kept.len(),
             ..Scanned::default()
         };
-        // The subject of the record before: neighbours are mostly of one node.
-        let mut before: Option<(&[u8], u32)> = None;
-        let mut joinable = false;
+        // The name that more records are joined by: that of the entry before.
+        let mut joined: Option<&[u8]> = None;
         while let Some(span) = records.next(&mut fields)? {
             scanned.rows += 1;
             let text = |at: usize| fields[at].clone().map(|span: Span| &body[span]);
@@ -218,35 +287,26 @@ impl<'p> Layout<'p> {
                 .is_some_and(|(at, name)| text(at).is_some_and(|raw| spells(raw, name)))
             {
                 scanned.dropped += 1;
-                joinable = false;
+                joined = None;
                 continue;
             }
-            let subject = match *self.identity {
-                [single] => match (text(single), before) {
-                    (Some(raw), Some((known, number))) if known == raw => Some(number),
-                    (raw, _) => {
-                        joinable = false;
-                        before = raw.map(|raw| (raw, subjects.names.number(raw)));
-                        before.map(|(_, number)| number)
-                    }
-                },
-                ref several => Some(subjects.row(several.iter().map(|at| text(*at)))),
-            };
-            if let Some(last) = scanned.entries.last_mut().filter(|_| joinable) {
-                last.span.end = span.end;
-                continue;
-            }
-            joinable = self.grouped && subject.is_some();
-            if scanned.entries.is_empty() && !self.grouped {
+            if self.grouped {
+                let name = self.identity.first().and_then(|at| text(*at));
+                let is_joined = joined.is_some() && joined == name;
+                joined = name;
+                if let Some(last) = scanned.entries.last_mut().filter(|_| is_joined) {
+                    last.end = span.end;
+                    continue;
+                }
+            } else if scanned.entries.is_empty() {
                 // As many as there are if all are as long; a longer list grows with less ado.
                 let records = (body.len() / (span.len() + 1)).min(FEW);
                 scanned.entries.reserve(records);
                 scanned.places.reserve(records * scanned.each);
-                subjects.names.reserve(records);
             }
-            scanned.entries.push(Entry { subject, span });
-            let wanted = self.mark.iter().chain(&self.stamp).chain(&self.order);
-            scanned.places.extend(wanted.map(|at| fields[*at].clone()));
+            scanned.entries.push(span);
+            let places = kept.iter().map(|at| fields[*at].clone());
+            scanned.places.extend(places);
         }
         if scanned.rows > 0 {
             scanned.last = self.order.iter().map(|at| fields[*at].clone()).collect();

@@ -7,14 +7,13 @@
 
 use std::cmp::Ordering;
 
+use crate::merge::Again;
 use crate::merge::owners::FreshnessMap;
-use crate::merge::{Again, Reading};
 use crate::paging::MAX_ROWS;
 use crate::round::BackendId;
 
-use super::scan::Scanned;
 use super::trust::CertnameOrder;
-use super::{Kept, MergedSet, TextOrder};
+use super::{Kept, MergedSet, Read, TextOrder};
 
 /// How much more is asked for each time. A window is rarely short by more than the shared nodes.
 const GROWTH: u32 = 4;
@@ -69,7 +68,7 @@ pub(super) fn undecided(
 /// of every backend's order, the first is served, wherever the others lie.
 fn agreed_members(
     set: &MergedSet<'_, '_>,
-    reading: &Reading<'_, Scanned>,
+    reading: &Read<'_>,
     at: u16,
     freshness: Option<&FreshnessMap>,
 ) -> usize {
@@ -101,12 +100,7 @@ fn key_of<'s>(
 ///
 /// Records that are equal in all agreed members to the last one delivered are not, unless those are
 /// all members there are: the database may sort the others otherwise.
-fn is_decided(
-    set: &MergedSet<'_, '_>,
-    kept: Kept,
-    reading: &Reading<'_, Scanned>,
-    agreed: usize,
-) -> bool {
+fn is_decided(set: &MergedSet<'_, '_>, kept: Kept, reading: &Read<'_>, agreed: usize) -> bool {
     let last = |at: usize| {
         let span = reading.read.last.get(at).cloned().flatten();
         span.map(|span| &reading.body[span])

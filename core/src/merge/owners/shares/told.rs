@@ -22,6 +22,8 @@ pub(super) struct Told {
     pub(super) listed: usize,
     /// What tells that it selects other nodes by now; `None`: that there are more or fewer of all.
     pub(super) watched: Option<Watched>,
+    /// Whether it selects nodes that come, as far as those that are watched tell of them.
+    pub(super) sees_new: bool,
 }
 
 /// Nodes with facts whose number shows whether a backend is still to be told the same.
@@ -49,24 +51,25 @@ impl Told {
     /// Selects `owned` out of both, by whichever list is shorter, or by times where even that is long
     /// or longer than `most`: copies that are left behind are old, so that few exceptions remain.
     pub(super) fn of(owned: &[Held<'_>], stale: &[Held<'_>], most: usize) -> Self {
-        let plain = |condition, listed| Self {
+        let plain = |condition, listed, sees_new| Self {
             condition,
             listed,
             watched: None,
+            sees_new,
         };
         let shorter = owned.len().min(stale.len());
         match (owned.is_empty(), stale.is_empty()) {
-            (_, true) => return plain(ALWAYS.to_owned(), 0),
-            (true, false) => return plain(NEVER.to_owned(), 0),
+            (_, true) => return plain(ALWAYS.to_owned(), 0, true),
+            (true, false) => return plain(NEVER.to_owned(), 0, false),
             (false, false) => {}
         }
         if let Some(since) = boundary(owned, stale, shorter.saturating_sub(most.min(CHEAP))) {
             return Self::by_time(owned, stale, since);
         }
         if owned.len() < stale.len() {
-            plain(among(names(owned)), shorter)
+            plain(among(names(owned)), shorter, false)
         } else {
-            plain(not(&among(names(stale))), shorter)
+            plain(not(&among(names(stale))), shorter, true)
         }
     }
 
@@ -108,6 +111,7 @@ impl Told {
                 condition: watched,
                 nodes,
             }),
+            sees_new: true,
         }
     }
 }

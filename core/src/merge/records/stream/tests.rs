@@ -290,6 +290,7 @@ fn whole(plan: &RecordMerge, bodies: &[String], estates: &[Estate]) -> (Vec<u8>,
             status,
             total,
             body,
+            scan: None,
         });
         Part { backend, reply }
     });
