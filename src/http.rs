@@ -17,6 +17,7 @@ mod parameters;
 mod partial;
 mod pql;
 mod priors;
+mod reading;
 mod reloads;
 mod replay;
 mod respond;

@@ -13,6 +13,7 @@ use pdbmux_core::plan::{Ask, Doubt};
 use pdbmux_core::round::BackendId;
 use tokio::time::Instant;
 
+use super::reading::to_read;
 use super::respond::Standing;
 use super::serve::App;
 use super::stream::{AHEAD, Begun, Streamed};
@@ -269,19 +270,6 @@ impl App {
         }
     }
 
-    /// Asks the questions of a fan-out, and reads each answer as soon as it is there: what waits for
-    /// others is then read already when they come.
-    pub(super) async fn ask_reading(
-        &self,
-        fan: &Arc<Fan>,
-        asks: &[(BackendId, Ask)],
-        room: Room,
-    ) -> Vec<Asked> {
-        let fan = Arc::clone(fan);
-        let read = move |asked| read(Arc::clone(&fan), asked);
-        self.upstream.fan_out_to(asks, room, read).await
-    }
-
     /// Merges a round; where that does not decide the window, asks for more and merges again. What
     /// turns out to be damaged has failed, or is asked of another of its group.
     async fn settle(&self, fan: &Arc<Fan>, mut gathered: Gathered) -> (Gathered, Merged) {
@@ -416,20 +404,6 @@ impl App {
     }
 }
 
-/// Reads a part, if it is a whole success.
-async fn read(fan: Arc<Fan>, mut asked: Asked) -> Asked {
-    if fan.scans()
-        && asked.rest.is_none()
-        && asked.is_success()
-        && let Ok(received) = &mut asked.result
-    {
-        let body = received.body.clone();
-        let scan = work::run(body.len(), move || fan.scan(&body)).await;
-        received.scan = scan.map(Box::new);
-    }
-    asked
-}
-
 /// Tells of upstream records that bore the source fact's name (R070).
 pub(super) fn note_dropped(records: usize) {
     if records > 0 {
@@ -463,16 +437,6 @@ pub(super) fn successes(round: &[Asked]) -> Vec<BackendId> {
 
 fn failures(round: &[Asked]) -> usize {
     round.iter().filter(|asked| asked.result.is_err()).count()
-}
-
-/// How many bytes a merge of `round` comes to read. What was read by itself is half done.
-fn to_read(round: &[Asked]) -> usize {
-    let received = round.iter().filter_map(|asked| asked.result.as_ref().ok());
-    let each = received.map(|it| match it.scan {
-        Some(_) => it.body.len() / 2,
-        None => it.body.len(),
-    });
-    each.sum()
 }
 
 /// Those of `without` that an answer lacks something by.

@@ -88,7 +88,7 @@ fn listed(
     let plan = of_owned(selection, scope, mark, params, settings);
     let mut plan = otherwise(plan, instead, unlisted::rows(route, query));
     if let Plan::Fan(fan) = &mut plan {
-        fan.lists_nodes = is_all && route.row.path == "/pdb/query/v4/nodes";
+        fan.lists_nodes = is_all && unlisted::is_of_nodes(route);
     }
     Ok(plan)
 }

@@ -131,7 +131,12 @@ pub(super) fn counts_nodes(route: &Route<'_>, ast: &Ast) -> bool {
     let counts = ast.extract().is_some_and(|extract| {
         extract.group_by.is_empty() && matches!(&*extract.columns, [only] if is_count(only))
     });
-    route.row.path == "/pdb/query/v4/nodes" && counts && !ast.has_condition()
+    is_of_nodes(route) && counts && !ast.has_condition()
+}
+
+/// Whether `route` has a row of each active node, where no condition is put.
+pub(super) fn is_of_nodes(route: &Route<'_>) -> bool {
+    route.row.path == "/pdb/query/v4/nodes"
 }
 
 fn names_a_fact(route: &Route<'_>, query: &Query) -> bool {
